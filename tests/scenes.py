@@ -8,7 +8,7 @@ from flaneur.city.scene import QUANTUM, Instances, Prototype, Scene
 from flaneur.classes import load_classes
 
 SIZE = 200.0
-MATERIALS = ["asphalt", "paving", "grass", "water", "brick", "plaster", "curtain_wall", "roof_flat", "car_paint", "metal", "cloth", "bark", "leaves"]
+MATERIALS = ["asphalt", "pavement_slab", "grass", "water", "stone_office_window", "plaster_perimeter_window", "glass_tower_window", "roof_gravel", "car_paint", "steel", "cloth", "wood", "leaves_oak", "glass", "lamp_glass"]
 
 
 def _round(a: np.ndarray) -> np.ndarray:
@@ -96,9 +96,9 @@ def _ground() -> list[tuple[Prototype, list[tuple[float, float]]]]:
         (prototype("road_junction", "road", (slab(10, 10, 0.0), "asphalt")), [(100, 100)]),
         (prototype("road_east_west", "road", (arm, "asphalt")), [(47.5, 100), (152.5, 100)]),
         (prototype("road_north_south", "road", (turn(arm), "asphalt")), [(100, 47.5), (100, 152.5)]),
-        (prototype("pavement_east_west", "pavement", (strip, "paving")), [(46, 93.5), (46, 106.5), (154, 93.5), (154, 106.5)]),
-        (prototype("pavement_north_south", "pavement", (turn(strip), "paving")), [(93.5, 46), (106.5, 46), (93.5, 154), (106.5, 154)]),
-        (prototype("pavement_corner", "pavement", (slab(3, 3, 0.12), "paving")), [(x, y) for x in (93.5, 106.5) for y in (93.5, 106.5)]),
+        (prototype("pavement_east_west", "pavement", (strip, "pavement_slab")), [(46, 93.5), (46, 106.5), (154, 93.5), (154, 106.5)]),
+        (prototype("pavement_north_south", "pavement", (turn(strip), "pavement_slab")), [(93.5, 46), (106.5, 46), (93.5, 154), (106.5, 154)]),
+        (prototype("pavement_corner", "pavement", (slab(3, 3, 0.12), "pavement_slab")), [(x, y) for x in (93.5, 106.5) for y in (93.5, 106.5)]),
         (prototype("lawn", "terrain", (slab(92, 92, 0.1), "grass")), [(quadrant[0], quadrant[0]), (quadrant[1], quadrant[0]), (quadrant[0], quadrant[1])]),
         (prototype("lawn_edge_east_west", "terrain", (slab(92, 22, 0.1), "grass")), [(154, 119), (154, 189)]),
         (prototype("lawn_edge_north_south", "terrain", (slab(22, 48, 0.1), "grass")), [(119, 154), (189, 154)]),
@@ -124,17 +124,17 @@ def _objects(rng: np.random.Generator) -> list[tuple[Prototype, list[tuple[float
     order = rng.permutation(len(lots))
     solids: list[tuple[Prototype, list[tuple[float, float]]]] = [
         (prototype("person", "person", (prism(circle(0.2, 6), 0, 1.72), "cloth")), along(32, 6.0)),
-        (prototype("hydrant", "fire_hydrant", (prism(circle(0.15), 0, 0.7), "metal")), along(8, 5.4, 20)),
-        (prototype("lamp", "street_lamp", (prism(rectangle(0.14, 0.14), 0, 6.0), "metal"), (prism(rectangle(0.9, 0.3), 6.0, 6.2), "metal")), along(16, 5.3)),
-        (prototype("bench", "bench", (prism(rectangle(0.45, 1.6), 0.35, 0.45), "bark"), (prism(rectangle(0.35, 0.1), 0.0, 0.35), "metal")), along(16, 7.5)),
-        (prototype("car", "car", (prism(rectangle(4.3, 1.75), 0.15, 0.85), "car_paint"), (prism(rectangle(2.3, 1.5, -0.2), 0.85, 1.45), "curtain_wall")), along(32, 3.9)),
+        (prototype("hydrant", "fire_hydrant", (prism(circle(0.15), 0, 0.7), "steel")), along(8, 5.4, 20)),
+        (prototype("lamp", "street_lamp", (prism(rectangle(0.14, 0.14), 0, 6.0), "steel"), (prism(rectangle(0.9, 0.3), 6.0, 6.2), "lamp_glass")), along(16, 5.3)),
+        (prototype("bench", "bench", (prism(rectangle(0.45, 1.6), 0.35, 0.45), "wood"), (prism(rectangle(0.35, 0.1), 0.0, 0.35), "steel")), along(16, 7.5)),
+        (prototype("car", "car", (prism(rectangle(4.3, 1.75), 0.15, 0.85), "car_paint"), (prism(rectangle(2.3, 1.5, -0.2), 0.85, 1.45), "glass")), along(32, 3.9)),
         (prototype("bus", "bus", (prism(rectangle(10.5, 2.4), 0.2, 3.1), "car_paint")), along(3, 1.4, 10, 80)),
-        (prototype("tree", "tree", (prism(circle(0.15, 6), 0, 2.2), "bark"), (ball(2.1, 4.3), "leaves")), along(64, 10.0)),
+        (prototype("tree", "tree", (prism(circle(0.15, 6), 0, 2.2), "wood"), (ball(2.1, 4.3), "leaves_oak")), along(64, 10.0)),
     ]  # fmt: skip
     for k in range(16):
         tall = k < 2
         w, d, h = rng.uniform(12, 18), rng.uniform(12, 18), rng.uniform(60, 95) if tall else rng.uniform(6, 26)
-        walls, roof = ("curtain_wall" if tall else ("brick", "plaster")[k % 2]), "roof_flat"
+        walls, roof = ("glass_tower_window" if tall else ("stone_office_window", "plaster_perimeter_window")[k % 2]), "roof_gravel"
         v, f, uv = prism(rectangle(w, d), 0, h)
         sides = (v, f[:8], uv / 3.0)
         top = (v, f[8:], uv / 4.0)

@@ -1,0 +1,130 @@
+"""Simulator: scenes in, images of batches of poses out. Torch owns every buffer that comes in or goes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import warp as wp
+from torch import Tensor
+
+from flaneur.city.assets.materials import MATERIALS
+from flaneur.errors import UserError
+from flaneur.geometry import Camera
+from flaneur.sim import surface
+from flaneur.sim.cameras import Distortion, ray_table
+from flaneur.sim.frame import OUTPUTS, Frame
+from flaneur.sim.upload import SceneSet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flaneur.city.scene import Scene
+
+wp.config.quiet = True
+
+
+def resolve_device(name: str | torch.device) -> torch.device:
+    device = torch.device(name)
+    if device.type == "cuda" and not (torch.cuda.is_available() and wp.is_cuda_available()):
+        raise UserError(f"device '{name}': no CUDA device is usable here; use 'cpu'")
+    if device.type not in ("cpu", "cuda"):
+        raise UserError(f"device '{name}': known are cpu and cuda")
+    return torch.device("cuda", torch.cuda.current_device()) if device.type == "cuda" and device.index is None else device
+
+
+class Simulator:
+    def __init__(
+        self,
+        scenes: Sequence[Scene],
+        camera: Camera | None = None,
+        device: str | torch.device = "cpu",
+        distortion: Distortion | None = None,
+        memory_limit: int | None = None,  # bytes for scenes; what is free when None
+    ):
+        self.device = resolve_device(device)
+        wp.init()
+        self.wp_device = wp.device_from_torch(self.device)
+        self.camera = camera or Camera()
+        rays = ray_table(self.camera, distortion)
+        self.material_row = {name: k for k, name in enumerate(MATERIALS)}
+        self.set = SceneSet(scenes, self.device, self.material_row, memory_limit)
+        self.scenes = self.set.scenes
+        self.sky = self.scenes[0].classes.sky
+        self._rays = wp.array(rays, dtype=wp.vec2, device=self.wp_device)
+        across, down = -(-self.camera.width // surface.TILE_WIDTH), -(-self.camera.height // surface.TILE_HEIGHT)
+        self._tiles_across, self._threads = across, across * down * surface.TILE_WIDTH * surface.TILE_HEIGHT
+
+    def _stream(self) -> wp.Stream | None:
+        return wp.stream_from_torch(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
+
+    def _check(self, poses: Tensor, scene_index: Tensor | None, check: bool | None) -> tuple[Tensor, Tensor]:
+        """Shapes and types always; values on the CPU or on request, because looking at them on a GPU would wait for it."""
+        if poses.ndim != 2 or poses.shape[1] != 6:
+            raise UserError(f"poses: shape {tuple(poses.shape)}; expected [B, 6] = x, y, z, roll, pitch, yaw")
+        poses = poses.to(self.device, torch.float32).contiguous()
+        if scene_index is None:
+            if len(self.scenes) > 1:
+                raise UserError(f"scene_index: missing; with {len(self.scenes)} scenes every view must name its own")
+            scene_index = torch.zeros(len(poses), dtype=torch.int32, device=self.device)
+        if scene_index.shape != (len(poses),):
+            raise UserError(f"scene_index: shape {tuple(scene_index.shape)}; expected [{len(poses)}], one per pose")
+        scene_index = scene_index.to(self.device, torch.int32).contiguous()
+        if check if check is not None else self.device.type == "cpu":
+            bad = (~torch.isfinite(poses).all(1)).nonzero()
+            if len(bad):
+                raise UserError(f"poses: row {int(bad[0])} is not finite; every pose needs six numbers")
+            if len(poses) and not (0 <= int(scene_index.min()) and int(scene_index.max()) < len(self.scenes)):
+                raise UserError(f"scene_index: values {int(scene_index.min())} to {int(scene_index.max())}; there are {len(self.scenes)} scenes, counted from 0")
+        return poses, scene_index
+
+    def _views(self, poses: Tensor, scene_index: Tensor) -> surface.ViewTable:
+        count = len(poses)
+        views = surface.ViewTable()
+        origin = torch.empty((count, 3), device=self.device)
+        rotation = torch.empty((count, 3, 3), device=self.device)
+        views.origin, views.rotation = wp.from_torch(origin, wp.vec3), wp.from_torch(rotation, wp.mat33)
+        views.scene = wp.from_torch(scene_index, wp.int32)
+        views.rays, views.max_range = self._rays, self.camera.max_range
+        self._launch(surface.place_views, count, [wp.from_torch(poses), views.origin, views.rotation])
+        return views
+
+    def _launch(self, kernel: wp.Kernel, dim: int | tuple[int, ...], inputs: list) -> None:
+        wp.launch(kernel, dim, inputs, device=self.wp_device, stream=self._stream(), record_tape=False)
+
+    def render(
+        self,
+        poses: Tensor,  # [B, 6] x, y, z, roll, pitch, yaw
+        scene_index: Tensor | None = None,  # [B]; may be left out with one scene
+        outputs: Sequence[str] = ("depth", "instance", "label"),
+        check: bool | None = None,
+    ) -> Frame:
+        """Images of B views. `check` looks at the poses' values first: by default on the CPU only."""
+        unknown = [o for o in outputs if o not in OUTPUTS]
+        if unknown:
+            raise UserError(f"outputs: unknown '{unknown[0]}'; known are {', '.join(OUTPUTS)}")
+        poses, scene_index = self._check(poses, scene_index, check)
+        views = self._views(poses, scene_index)
+        shape = (len(poses), self.camera.height, self.camera.width)
+        depth = torch.empty(shape, device=self.device)
+        instance = torch.empty(shape, dtype=torch.int32, device=self.device)
+        label = torch.empty(shape, dtype=torch.uint8, device=self.device)
+        common = [self.set.table, views, self._tiles_across, self.sky, wp.from_torch(depth), wp.from_torch(instance), wp.from_torch(label)]
+        normal = None
+        if "normal" in outputs:
+            normal = torch.empty((*shape, 3), device=self.device)
+            self._launch(surface.first_surface_full, (shape[0], self._threads), [*common, wp.from_torch(normal, wp.vec3), None])
+        else:
+            self._launch(surface.first_surface, (shape[0], self._threads), common)
+        return Frame(
+            depth if "depth" in outputs else None,
+            instance if "instance" in outputs else None,
+            label if "label" in outputs else None,
+            None,
+            normal,
+        )
+
+    @property
+    def memory(self) -> list[tuple[str, int]]:
+        """Device bytes per scene: name and estimate of mesh, tables and search tree."""
+        return [(s.name, b) for s, b in zip(self.scenes, self.set.bytes, strict=True)]
