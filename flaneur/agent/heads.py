@@ -1,0 +1,138 @@
+"""The two policies' distributions and the category-wise values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+BETA_SUPPORT = tuple(round(0.2 * i, 1) for i in range(1, 10))  # the paper's B = {0.2, 0.4, ..., 1.8}
+
+
+@dataclass(frozen=True)
+class MotionSpace:
+    """An egocentric, factorised goal: where to go on a compass rose, how high, where to look."""
+
+    directions: int = 8  # of travel, fixed to the world's axes
+    distances: tuple[float, ...] = (8.0, 32.0)  # metres
+    altitudes: tuple[float, ...] = (3.0, 8.0, 20.0, 45.0, 80.0)  # metres above the local ground
+    headings: int = 8
+    pitches: tuple[float, ...] = (0.0, -30.0, -60.0)  # degrees
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Number of values of each factor: move (0 stays), altitude, heading, pitch."""
+        return 1 + self.directions * len(self.distances), len(self.altitudes), self.headings, len(self.pitches)
+
+    def goal(self, action: Tensor, pose: Tensor) -> Tensor:
+        """[B, 4] indices and [B, 6] poses -> continuous goals [B, 5] = x, y, z (metres), yaw, pitch (radians)."""
+        move, altitude, heading, pitch = action.unbind(-1)
+        distances = pose.new_tensor((0.0, *self.distances))
+        ring = torch.where(move > 0, (move - 1) // self.directions + 1, move)
+        angle = (move - 1).clamp_min(0) % self.directions * (2 * math.pi / self.directions)
+        reach = distances[ring]
+        xy = pose[:, :2] + torch.stack([reach * angle.cos(), reach * angle.sin()], -1)
+        z = pose.new_tensor(self.altitudes)[altitude]
+        yaw = heading * (2 * math.pi / self.headings)
+        return torch.cat([xy, torch.stack([z, yaw, torch.deg2rad(pose.new_tensor(self.pitches))[pitch]], -1)], -1)
+
+
+class MotionHead(nn.Module):
+    """pi^alpha(a | Z_alpha): independent categoricals over the factors, with moves that lead nowhere masked."""
+
+    def __init__(self, size: int, space: MotionSpace) -> None:
+        super().__init__()
+        self.space = space
+        self.linear = nn.Linear(size, sum(space.sizes))
+        # Nearly uniform at the start: the first rollouts explore.
+        nn.init.orthogonal_(self.linear.weight, 0.01)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, z_alpha: Tensor, move_mask: Tensor) -> FactorisedCategorical:  # [B, 256], [B, moves] bool: allowed
+        logits = self.linear(z_alpha).split(self.space.sizes, -1)
+        move = logits[0].masked_fill(~move_mask, -torch.inf)
+        return FactorisedCategorical([move, *logits[1:]])
+
+
+class FactorisedCategorical:
+    def __init__(self, logits: list[Tensor]) -> None:
+        self.log_p = [x.log_softmax(-1) for x in logits]
+
+    def sample(self, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
+        """[B, factors]; temperature 0 takes the most probable."""
+        if temperature == 0:
+            return torch.stack([x.argmax(-1) for x in self.log_p], -1)
+        draws = [torch.multinomial((x / temperature).softmax(-1), 1, generator=generator)[:, 0] for x in self.log_p]
+        return torch.stack(draws, -1)
+
+    def log_prob(self, action: Tensor) -> Tensor:  # [B, factors] -> [B]
+        picked = [x.gather(-1, a[:, None])[:, 0] for x, a in zip(self.log_p, action.unbind(-1), strict=True)]
+        return torch.stack(picked).sum(0)
+
+    def entropy(self) -> Tensor:  # [B]
+        terms = [-(x.exp() * x.masked_fill(x == -torch.inf, 0)).sum(-1) for x in self.log_p]
+        return torch.stack(terms).sum(0)
+
+
+class CalibrationHead(nn.Module):
+    """pi^beta(beta | Z_beta): nine values per entry of a coarse grid x K, upsampled by nearest, constant over height.
+
+    Z_beta is decoded to the grid and joined by what each coarse cell holds (the local part of the context), because
+    a single vector cannot say where in the map the evidence of this step lies.
+    """
+
+    def __init__(self, size: int, local_channels: int, kinds: int, grid: int = 16, hidden: int = 64) -> None:
+        super().__init__()
+        self.kinds, self.grid = kinds, grid
+        self.local = nn.Sequential(nn.Conv2d(local_channels, hidden, 1), nn.ReLU(), nn.Conv2d(hidden, hidden, 1))
+        self.from_latent = nn.Linear(size, hidden)
+        self.out = nn.Sequential(nn.ReLU(), nn.Conv2d(hidden, hidden, 1), nn.ReLU(), nn.Conv2d(hidden, kinds * len(BETA_SUPPORT), 1))
+        last = self.out[-1]
+        assert isinstance(last, nn.Conv2d)
+        nn.init.orthogonal_(last.weight, 0.01)
+        nn.init.zeros_(last.bias)
+        self.support: Tensor
+        self.register_buffer("support", torch.tensor(BETA_SUPPORT), persistent=False)
+
+    def forward(self, z_beta: Tensor, local: Tensor) -> Tensor:
+        """[B, 256] and [B, local_channels, g, g] -> log-probabilities [B, K, g, g, 9]."""
+        x = self.local(local) + self.from_latent(z_beta)[:, :, None, None]
+        logits = self.out(x).unflatten(1, (self.kinds, len(BETA_SUPPORT))).movedim(2, -1)
+        return logits.log_softmax(-1)
+
+    def sample(self, log_p: Tensor, generator: torch.Generator | None = None) -> Tensor:  # -> indices [B, K, g, g]
+        return torch.multinomial(log_p.exp().flatten(0, -2), 1, generator=generator).view(log_p.shape[:-1])
+
+    def value(self, index: Tensor) -> Tensor:
+        return self.support[index]
+
+    def expectation(self, log_p: Tensor) -> Tensor:  # [B, K, g, g]
+        return log_p.exp() @ self.support
+
+    def most_probable(self, log_p: Tensor) -> Tensor:
+        return self.support[log_p.argmax(-1)]
+
+
+def entry_log_prob(log_p: Tensor, index: Tensor) -> Tensor:
+    """[B, K, g, g, 9], [B, K, g, g] -> log-probability of every entry [B, E]."""
+    return log_p.gather(-1, index[..., None])[..., 0].flatten(1)
+
+
+def active_entropy(log_p: Tensor, active: Tensor) -> Tensor:
+    """Entropy averaged per active entry [B]; inactive ones (nothing observed there) do not count. active [B, E] bool."""
+    entropy = -(log_p.exp() * log_p).sum(-1).flatten(1)
+    weight = active.to(entropy.dtype)
+    return (entropy * weight).sum(-1) / weight.sum(-1).clamp_min(1)
+
+
+class ValueHead(nn.Module):
+    """V_c(h) for every category at once; a single column without MV. Linear on the shared feature h."""
+
+    def __init__(self, size: int, groups: int) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(size, 128), nn.ReLU(), nn.Linear(128, groups))
+
+    def forward(self, h: Tensor) -> Tensor:  # [B, size] -> [B, G]
+        return self.net(h)

@@ -1,0 +1,101 @@
+"""Shapes, masks and what may depend on what in the network."""
+
+import torch
+
+from flaneur.agent.heads import BETA_SUPPORT, FactorisedCategorical, MotionSpace, active_entropy, entry_log_prob
+from flaneur.agent.network import NetworkConfig, PolicyNetwork
+from flaneur.agent.views import crop_around, make_views
+
+B, C = 3, 6
+CONFIG = NetworkConfig(classes=C, history=5, widths=(8, 8, 16))
+
+
+def example(seed: int = 0, cells: int = 64):
+    g = torch.Generator().manual_seed(seed)
+    maps = torch.rand(B, 2 * C + 3, cells, cells, generator=g)
+    poses = torch.rand(B, 5, 6, generator=g) * torch.tensor([200, 200, 40, 0, 1, 6.0])
+    poses[0, :3] = torch.nan
+    return make_views(maps, poses, torch.rand(B, generator=g), 200.0)
+
+
+def test_shapes_and_sizes() -> None:
+    torch.manual_seed(0)
+    output = PolicyNetwork(CONFIG)(example())
+    assert output.values.shape == (B, 3) and output.z_alpha.shape == output.z_beta.shape == (B, 256)
+    assert output.calibration.shape == (B, 4, 16, 16, 9)
+    torch.testing.assert_close(output.calibration.exp().sum(-1), torch.ones(B, 4, 16, 16))
+    assert torch.isfinite(output.values).all()
+    assert output.z_alpha.mean(-1).abs().max() < 1e-5
+
+
+def test_an_agent_fits_eight_megabytes() -> None:
+    parameters = sum(p.numel() for p in PolicyNetwork(NetworkConfig()).parameters())
+    assert parameters * 4 <= 8_000_000
+
+
+def test_crop_puts_the_agents_cell_in_the_middle_and_pads_with_zero() -> None:
+    maps = torch.arange(1, 65.0).view(1, 1, 8, 8)
+    crop = crop_around(maps, torch.tensor([[0.5, 7.2]]), 4)[0, 0]
+    assert crop[2, 2] == maps[0, 0, 7, 0]
+    assert (crop[3] == 0).all() and (crop[:, :2] == 0).all() and crop[1, 3] == maps[0, 0, 6, 1]
+
+
+def test_moves_out_of_the_window_are_never_taken() -> None:
+    torch.manual_seed(0)
+    network = PolicyNetwork(CONFIG)
+    pose = torch.tensor([[1.0, 100, 3, 0, 0, 0]])
+    mask = network.move_mask(pose)
+    assert mask[0, 0] and not mask[0, 5] and mask[0, 1]  # staying, west, east
+    logits = torch.zeros(1, CONFIG.motion.sizes[0]).masked_fill(~mask, -torch.inf)
+    d = FactorisedCategorical([logits.expand(500, -1), torch.zeros(500, 2)])
+    action = d.sample(torch.Generator().manual_seed(0))
+    assert mask[0, action[:, 0]].all() and torch.isfinite(d.log_prob(action)).all() and torch.isfinite(d.entropy()).all()
+
+
+def test_goals_are_where_the_compass_says() -> None:
+    space = MotionSpace()
+    pose = torch.tensor([[50.0, 60, 5, 0, 0, 1.0]]).expand(3, -1)
+    goals = space.goal(torch.tensor([[0, 0, 0, 0], [1, 1, 2, 1], [11, 4, 4, 2]]), pose)
+    torch.testing.assert_close(goals[0], torch.tensor([50.0, 60, 3, 0, 0]))
+    torch.testing.assert_close(goals[1], torch.tensor([58.0, 60, 8, torch.pi / 2, -torch.pi / 6]))
+    torch.testing.assert_close(goals[2], torch.tensor([50.0, 92, 80, torch.pi, -torch.pi / 3]))
+
+
+def test_sampling_follows_the_probabilities_and_temperature_zero_is_argmax() -> None:
+    d = FactorisedCategorical([torch.tensor([[0.0, 1.0, 2.0]]).expand(20_000, -1)])
+    counts = d.sample(torch.Generator().manual_seed(1))[:, 0].bincount().float() / 20_000
+    torch.testing.assert_close(counts, torch.tensor([0.0, 1.0, 2.0]).softmax(0), atol=0.015, rtol=0)
+    assert (d.sample(temperature=0) == 2).all()
+
+
+def test_calibration_sampling_and_expectation() -> None:
+    torch.manual_seed(0)
+    network = PolicyNetwork(CONFIG)
+    output = network(example())
+    head = network.calibration
+    index = head.sample(output.calibration, torch.Generator().manual_seed(0))
+    assert set(head.value(index).unique().tolist()) <= set(torch.tensor(BETA_SUPPORT).tolist())
+    expected = (output.calibration.exp() * torch.tensor(BETA_SUPPORT)).sum(-1)
+    torch.testing.assert_close(head.expectation(output.calibration), expected)
+    assert entry_log_prob(output.calibration, index).shape == (B, 4 * 256)
+    active = torch.zeros(B, 4 * 256, dtype=torch.bool)
+    active[:, :10] = True
+    uniform = torch.full_like(output.calibration, 1 / 9).log()
+    torch.testing.assert_close(active_entropy(uniform, active), torch.full((B,), torch.log(torch.tensor(9.0))))
+
+
+def test_without_lc_there_is_no_second_branch() -> None:
+    torch.manual_seed(0)
+    network = PolicyNetwork(NetworkConfig(classes=C, history=5, widths=(8, 8, 16), calibration=False, groups=1))
+    output = network(example())
+    assert output.calibration is None and output.z_beta is None and output.values.shape == (B, 1)
+    assert not any("beta" in name or "calibration" in name for name, _ in network.named_parameters())
+
+
+def test_each_branch_feeds_only_its_own_head() -> None:
+    torch.manual_seed(0)
+    network = PolicyNetwork(CONFIG)
+    output = network(example())
+    output.calibration.square().sum().backward()
+    assert all(p.grad is None for p in [*network.alpha.parameters(), *network.motion.parameters(), *network.value.parameters()])
+    assert all(p.grad is not None for p in network.beta.parameters())
