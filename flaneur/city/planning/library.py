@@ -39,16 +39,33 @@ FUNCTIONS: dict[str, DistributionFunction] = {
     "along_facade": DistributionFunction("in a row on the pavement's house side", {"spacing": _SPACING, "offset": Parameter(0.3, 3.0, 0.6, "m", "from the facade"), "jitter": _JITTER}),
     "parked_at_kerb": DistributionFunction("parked along the carriageway's edge", {"occupancy": Parameter(0.0, 1.0, 0.6, "share", "share of the places taken")}),
     "in_traffic": DistributionFunction("driving in the lanes", {"density": Parameter(0.0, 8.0, 2.0, "per 100 m of lane", "")}),
-    "on_pavement": DistributionFunction("anywhere on the pavement and paved ground", {"density": Parameter(0.0, 30.0, 3.0, "per 100 m2", ""), "cluster": _CLUSTER}),
-    "in_open_space": DistributionFunction("on the block's unbuilt ground", {"density": Parameter(0.0, 60.0, 2.0, "per 100 m2", ""), "cluster": _CLUSTER, "margin": Parameter(0.0, 10.0, 0.5, "m", "from the open space's edge")}),
-    "along_boundary": DistributionFunction("end to end along lot or block boundaries", {"coverage": Parameter(0.0, 1.0, 0.7, "share", "share of the boundary covered"), "inset": Parameter(0.0, 3.0, 0.3, "m", "from the boundary")}),
+    "on_pavement": DistributionFunction("anywhere on the pavement and paved ground", {"density": Parameter(0.0, 60.0, 3.0, "per 100 m2", ""), "cluster": _CLUSTER}),
+    "in_open_space": DistributionFunction(
+        "on the block's unbuilt ground", {"density": Parameter(0.0, 60.0, 2.0, "per 100 m2", ""), "cluster": _CLUSTER, "margin": Parameter(0.0, 10.0, 0.5, "m", "from the open space's edge")}
+    ),
+    "along_boundary": DistributionFunction(
+        "end to end along lot or block boundaries", {"coverage": Parameter(0.0, 1.0, 0.7, "share", "share of the boundary covered"), "inset": Parameter(0.0, 3.0, 0.3, "m", "from the boundary")}
+    ),
     "around_buildings": DistributionFunction("in a ring around each building", {"spacing": _SPACING, "offset": Parameter(0.3, 5.0, 0.8, "m", "from the wall"), "jitter": _JITTER}),
-    "at_entrances": DistributionFunction("beside the doors of buildings", {"probability": Parameter(0.0, 1.0, 0.5, "share", "of the entrances"), "offset": Parameter(0.4, 4.0, 1.0, "m", "from the wall")}),
+    "at_entrances": DistributionFunction(
+        "beside the doors of buildings", {"probability": Parameter(0.0, 1.0, 0.5, "share", "of the entrances"), "offset": Parameter(0.4, 4.0, 1.0, "m", "from the wall")}
+    ),
     "on_roof": DistributionFunction("on flat roofs", {"density": Parameter(0.0, 20.0, 1.5, "per 100 m2", ""), "margin": Parameter(0.5, 5.0, 1.0, "m", "from the roof's edge")}),
     "on_facade": DistributionFunction("fixed to facades", {"density": Parameter(0.0, 20.0, 1.0, "per 100 m2", "")}),
-    "in_rows": DistributionFunction("in rows on the block's open or parking ground", {"spacing": _SPACING, "row_spacing": Parameter(2.0, 40.0, 6.0, "m", "between rows"), "occupancy": Parameter(0.0, 1.0, 0.7, "share", "share of the places taken")}),
+    "in_rows": DistributionFunction(
+        "in rows on the block's open or parking ground",
+        {"spacing": _SPACING, "row_spacing": Parameter(2.0, 40.0, 6.0, "m", "between rows"), "occupancy": Parameter(0.0, 1.0, 0.7, "share", "share of the places taken")},
+    ),
     "at_junctions": DistributionFunction("at the corners of junctions", {"probability": Parameter(0.0, 1.0, 0.8, "share", "of the corners")}),
-}  # fmt: skip
+}
+
+# The limits of a rule's architecture, by field of `Architecture`.
+ARCHITECTURE: dict[str, Parameter] = {
+    "storeys": Parameter(1.0, 80.0, 4.0, "storeys", "of buildings whose height the map does not tell"),
+    "shop_share": Parameter(0.0, 1.0, 0.3, "share", "of buildings with shops at street level"),
+    "balcony_share": Parameter(0.0, 1.0, 0.2, "share", "of facade bays with a balcony"),
+    "coverage": Parameter(0.0, 0.9, 0.5, "share", "of a lot that is built over"),
+}
 
 ARCHITECTURE_STYLES = ("glass_tower", "stone_office", "plaster_perimeter", "brick_row", "modern_apartment", "shop_house", "detached_house", "timber_house", "farm", "industrial", "civic")
 ArchitectureStyle = Literal["glass_tower", "stone_office", "plaster_perimeter", "brick_row", "modern_apartment", "shop_house", "detached_house", "timber_house", "farm", "industrial", "civic"]
@@ -87,12 +104,38 @@ class Rule(_Model):
     architecture: Architecture | None = None  # None: nothing is built here
     distributions: list[Distribution]
     reason: str = ""  # the designer's thought
+    hints: list[str] = []  # words in the map's names and tags that speak for this rule (the built-in planner reads them)
+    heights: tuple[float, float] | None = None  # metres: mapped buildings of this height speak for it
+
+    def range(self, key: str) -> Range | None:
+        """The range behind a plan's parameter key, "asset.function.parameter" or "architecture.field"."""
+        return self.ranges().get(key)
+
+    def ranges(self) -> dict[str, Range]:
+        found: dict[str, Range] = {}
+        if self.architecture is not None:
+            found |= {f"architecture.{field}": getattr(self.architecture, field) for field in ARCHITECTURE}
+        for d in self.distributions:
+            found |= {f"{d.asset}.{d.function}.{name}": limits for name, limits in d.parameters.items()}
+        return found
 
 
 class RuleLibrary(_Model):
     format: int = 1
     name: str
     rules: list[Rule]
+
+    def named(self, name: str) -> Rule | None:
+        return next((rule for rule in self.rules if rule.name == name), None)
+
+    def fitting(self, place_type: str, block_type: str) -> list[Rule]:
+        """The rules made for this kind of block in this kind of scene, in the library's order."""
+        return [rule for rule in self.rules if place_type in rule.scene_types and block_type in rule.block_types]
+
+    def describe(self) -> str:
+        """One line per rule, for people."""
+        lines = [f"{r.name}: {'/'.join(r.scene_types)}; {'/'.join(r.block_types)}; {len(r.distributions)} distributions" for r in self.rules]
+        return "\n".join([f"library '{self.name}', {len(self.rules)} rules", *lines])
 
 
 class Assignment(_Model):
