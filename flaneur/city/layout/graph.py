@@ -37,6 +37,7 @@ class Junction(_Model):
     id: int
     at: Point
     signals: bool = False
+    radius: float = 0.0  # metres of a turning circle; 0 for none
 
 
 class Street(_Model):
@@ -55,6 +56,7 @@ class Street(_Model):
     name: str = ""
     osm: OsmRef | None = None
     connector: bool = False  # added by the repair so that the graph is connected
+    passage: bool = False  # inside or under a building that stands on the ground: no surface is laid here
 
 
 class Block(_Model):
