@@ -93,7 +93,8 @@ class PolicyNetwork(nn.Module):
 
     def forward(self, views: Views) -> PolicyOutput:
         pose = views.poses[:, -1]
-        coarse, near = views.coarse.float() / 255, views.near.float() / 255
+        kind = views.poses.dtype
+        coarse, near = views.coarse.to(kind) / 255, views.near.to(kind) / 255
         h = self.encode(coarse, near, views.poses, views.time)
         z_alpha = self.alpha(h)
         motion = self.motion(z_alpha, self.move_mask(pose))

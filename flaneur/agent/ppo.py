@@ -1,0 +1,242 @@
+"""One PPO update: minibatches, CLUB steps, group gradients, Nash weights, target-KL stop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor, nn
+
+from flaneur.agent import distributed
+from flaneur.agent.club import ClubEstimator, club_bound, negative_log_likelihood
+from flaneur.agent.gae import normalise
+from flaneur.agent.heads import active_entropy, entry_log_prob
+from flaneur.agent.losses import RatioMode, group_losses, policy_loss, value_loss
+from flaneur.agent.nash import nash_weights
+from flaneur.agent.network import PolicyNetwork
+from flaneur.agent.views import Views
+from flaneur.errors import UserError
+
+
+@dataclass(frozen=True)
+class PpoConfig:
+    gamma: float = 0.99
+    lam: float = 0.95  # GAE trace
+    clip: float = 0.2  # epsilon
+    value_clip: float = 0.2  # epsilon_v
+    k1: float = 0.8  # value weight
+    k2: float = 0.005  # entropy weight
+    k: float = 0.1  # MI weight
+    mv: bool = True  # category-wise values
+    po: bool = True  # Nash balancing
+    mi: bool = True  # CLUB penalty
+    ratio: RatioMode = "per_entry"
+    calibration_clip: float = 0.2
+    calibration_weight: float = 1.0
+    learning_rate: float = 1e-4
+    estimator_rate: float = 1e-3
+    estimator_steps: int = 3
+    epochs: int = 3
+    minibatch: int = 256
+    max_gradient: float = 1.0
+    target_kl: float = 0.05
+    batched_backward: bool = False  # the group gradients in one vmapped backward instead of one each
+
+    def __post_init__(self) -> None:
+        if self.po and not self.mv:
+            raise UserError("config: po = true needs mv = true: there is nothing to balance with one value head")
+        for name in ("minibatch", "epochs", "estimator_steps"):
+            if getattr(self, name) < 1:
+                raise UserError(f"config: field '{name}' is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass
+class Batch:
+    """Collected transitions, flat over time and environments."""
+
+    views: Views
+    action: Tensor  # [N, factors] i64
+    motion_log_prob: Tensor  # [N]
+    entries: Tensor | None  # [N, K, g, g] i64 index into BETA_SUPPORT; None without LC
+    entry_log_prob: Tensor | None  # [N, E]
+    active: Tensor | None  # [N, E] bool
+    advantages: Tensor  # [N, G]
+    targets: Tensor  # [N, G]
+    values: Tensor  # [N, G] of the collecting policy
+    entry_advantages: Tensor | None = None  # [N, E, G]
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def __getitem__(self, rows: Tensor) -> Batch:
+        def pick(x):
+            return None if x is None else x[rows]
+
+        return Batch(*(pick(getattr(self, f.name)) for f in fields(self)))
+
+
+class Updater:
+    """Owns the optimisers and the persistent CLUB estimator."""
+
+    def __init__(self, network: PolicyNetwork, config: PpoConfig) -> None:
+        if config.mi and not network.config.calibration:
+            raise UserError("config: mi = true needs lc = true: without calibration there is only one branch")
+        self.network, self.config = network, config
+        self.shared = network.shared_parameters()
+        self.values = list(network.value.parameters())
+        self.optimiser = torch.optim.Adam([*self.shared, *self.values], lr=config.learning_rate, eps=1e-5)
+        self.estimator: ClubEstimator | None = None
+        if config.mi:
+            self.estimator = ClubEstimator(network.config.latent, network.config.latent).to(self.shared[0])
+            self.estimator_optimiser = torch.optim.Adam(self.estimator.parameters(), lr=config.estimator_rate)
+
+    def update(self, batch: Batch, generator: torch.Generator) -> dict[str, float]:
+        """Epochs of minibatches over one rollout; stops early when either branch has moved too far."""
+        config = self.config
+        batch.advantages = normalise(batch.advantages, *distributed.moments(batch.advantages))
+        if batch.entry_advantages is not None:
+            spread = distributed.mean(batch.entry_advantages.square().mean((0, 1))).sqrt()
+            batch.entry_advantages = batch.entry_advantages / spread.clamp_min(1e-6)
+        log: dict[str, list[Tensor]] = defaultdict(list)
+        steps = 0
+        for _ in range(config.epochs):
+            order = torch.randperm(len(batch), generator=generator).to(batch.action.device)
+            kl = []
+            for rows in order.split(config.minibatch):
+                for name, value in self.step(batch[rows]).items():
+                    log[name].append(value)
+                steps += 1
+                kl.append(torch.stack([log["motion_kl"][-1], log["calibration_kl"][-1]]))
+            # One look at the divergence per epoch: a look per minibatch would stall the device each time.
+            if (distributed.mean(torch.stack(kl).mean(0)) > config.target_kl).any():
+                break
+        means = {name: torch.stack([v.float() for v in values]).mean() for name, values in log.items()}
+        return {name: float(v) for name, v in means.items()} | {"minibatches": float(steps)}
+
+    def step(self, batch: Batch) -> dict[str, Tensor]:
+        """One minibatch: three estimator steps on frozen features, then one policy step against the frozen estimator."""
+        log: dict[str, Tensor] = {}
+        output = self.network(batch.views)
+        if self.estimator is not None:
+            log["estimator_nll"] = self._fit_estimator(output.z_alpha.detach(), output.z_beta.detach())
+        ppo, common, parts = self._losses(batch, output)
+        log |= parts
+        if not torch.isfinite(ppo.sum() + common):
+            raise FloatingPointError("the loss is not finite")
+        self.optimiser.zero_grad(set_to_none=True)
+        flat_common = self._flat(torch.autograd.grad(common, self.shared, retain_graph=True, allow_unused=True))
+        flat = self.group_gradients(ppo)  # [G, P]
+        packed = distributed.mean(torch.cat([flat, flat_common[None]]))
+        flat, flat_common = packed[:-1], packed[-1]
+        direction, alpha = self._combine(flat, flat_common)
+        self._write(direction)
+        # The value heads are each their own group's: their gradient is neither weighted nor mixed.
+        value_gradients = torch.autograd.grad(self.config.k1 * parts["value_loss_sum"], self.values)
+        for parameter, gradient in zip(self.values, value_gradients, strict=True):
+            parameter.grad = distributed.mean(gradient)
+        nn.utils.clip_grad_norm_(self.values, self.config.max_gradient)
+        self.optimiser.step()
+        log.pop("value_loss_sum")
+        for c, a in enumerate(alpha):
+            log[f"log_alpha_{c}"] = a.clamp_min(1e-30).log()
+        log |= _cosines(flat)
+        log["common_to_ppo"] = flat_common.norm() / flat.sum(0).norm().clamp_min(1e-12)
+        return {name: value.detach() for name, value in log.items()}
+
+    def group_gradients(self, losses: Tensor) -> Tensor:
+        """d losses[c] / d shared parameters, flat [G, P]."""
+        if self.config.batched_backward and len(losses) > 1:
+            eye = torch.eye(len(losses), dtype=losses.dtype, device=losses.device)
+            gradients = torch.autograd.grad(losses, self.shared, eye, retain_graph=True, allow_unused=True, is_grads_batched=True)
+            return torch.cat([(g if g is not None else p.new_zeros(len(losses), *p.shape)).flatten(1) for g, p in zip(gradients, self.shared, strict=True)], 1)
+        return torch.stack([self._flat(torch.autograd.grad(loss, self.shared, retain_graph=True, allow_unused=True)) for loss in losses])
+
+    def _fit_estimator(self, z_alpha: Tensor, z_beta: Tensor) -> Tensor:
+        assert self.estimator is not None
+        first = None
+        for _ in range(self.config.estimator_steps):
+            loss = negative_log_likelihood(self.estimator, z_alpha, z_beta)
+            # Before the first step these samples are unseen: a held-out likelihood for free.
+            first = loss.detach() if first is None else first
+            gradients = torch.autograd.grad(loss, list(self.estimator.parameters()))
+            for parameter, gradient in zip(self.estimator.parameters(), gradients, strict=True):
+                parameter.grad = distributed.mean(gradient)
+            self.estimator_optimiser.step()
+        assert first is not None
+        return first
+
+    def _losses(self, batch: Batch, output) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Per-group PPO parts [G], the common part (entropy and MI), and what is logged."""
+        config = self.config
+        ratio = output.motion.log_prob(batch.action) - batch.motion_log_prob
+        entropy = motion_entropy = output.motion.entropy().mean()
+        entry_ratio = None
+        log: dict[str, Tensor] = {}
+        if output.calibration is not None:
+            assert batch.entries is not None and batch.active is not None
+            entry_ratio = entry_log_prob(output.calibration, batch.entries) - batch.entry_log_prob
+            calibration_entropy = active_entropy(output.calibration, batch.active).mean()
+            entropy = entropy + calibration_entropy
+            log["calibration_entropy"] = calibration_entropy
+        policy = policy_loss(ratio, entry_ratio, batch.active, batch.advantages, config.ratio, config.clip, config.calibration_clip, config.calibration_weight, batch.entry_advantages)
+        value = value_loss(output.values, batch.values, batch.targets, config.value_clip)
+        mi = None
+        if self.estimator is not None:
+            mi = self._mutual_information(output.z_alpha, output.z_beta)
+            log["club"] = mi
+        groups = len(policy.per_group)
+        common = group_losses(torch.zeros_like(policy.per_group), entropy, mi, config.k2, config.k).sum()
+        log |= {
+            "motion_kl": policy.motion_kl, "calibration_kl": policy.calibration_kl, "motion_clip": policy.motion_clip_fraction,
+            "calibration_clip": policy.calibration_clip_fraction, "motion_entropy": motion_entropy, "value_loss": value.mean(), "value_loss_sum": value.sum(),
+        }  # fmt: skip
+        assert groups == value.shape[0]
+        return policy.per_group + config.k1 * value, common, log
+
+    def _mutual_information(self, z_alpha: Tensor, z_beta: Tensor) -> Tensor:
+        assert self.estimator is not None
+        for parameter in self.estimator.parameters():
+            parameter.requires_grad_(False)
+        world = distributed.world_size()
+        if world == 1:
+            mi = club_bound(self.estimator, z_alpha, z_beta)
+        else:
+            # The negatives are all samples of all ranks: their moments, with gradient, are all that is exchanged.
+            n = len(z_beta) * world
+            centre = distributed.sum_with_gradient(z_beta.sum(0)) / n
+            variance = distributed.sum_with_gradient((z_beta - centre).square().sum(0)) / n
+            local = club_bound(self.estimator, z_alpha, z_beta, (centre, variance)) * n / (n - 1)
+            # max(0, .) applies to the estimate of all samples, not to each rank's share.
+            mi = distributed.sum_with_gradient(local) / world
+        for parameter in self.estimator.parameters():
+            parameter.requires_grad_(True)
+        return mi
+
+    def _combine(self, flat: Tensor, common: Tensor) -> tuple[Tensor, Tensor]:
+        """The update's direction [P] and alpha [G]: Nash weights with PO, else the plain sum."""
+        groups = len(flat)
+        if not self.config.po:
+            total = flat.sum(0) + common
+            return total * (self.config.max_gradient / total.norm().clamp_min(self.config.max_gradient)), flat.new_ones(groups)
+        gradients = flat + common / groups
+        # A group whose own PPO part is still has nothing to bargain for; its share of entropy and MI never vanishes.
+        alive = flat.norm(dim=1) > 1e-12
+        alpha = nash_weights(gradients @ gradients.T, alive).to(flat)
+        direction = alpha @ gradients
+        # |G alpha|^2 = n always, however small the gradients: the step is brought to the common length.
+        return direction * (self.config.max_gradient / direction.norm().clamp_min(1e-12)), alpha
+
+    def _flat(self, gradients: Iterable[Tensor | None]) -> Tensor:
+        return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for g, p in zip(gradients, self.shared, strict=True)])
+
+    def _write(self, direction: Tensor) -> None:
+        for parameter, part in zip(self.shared, direction.split([p.numel() for p in self.shared]), strict=True):
+            parameter.grad = part.view_as(parameter).clone()
+
+
+def _cosines(flat: Tensor) -> dict[str, Tensor]:
+    unit = flat / flat.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    gram = unit @ unit.T
+    return {f"cosine_{i}{j}": gram[i, j] for i in range(len(flat)) for j in range(i + 1, len(flat))}
