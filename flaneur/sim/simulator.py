@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,14 +15,15 @@ from flaneur.geometry import Camera
 from flaneur.sim import surface
 from flaneur.sim.cameras import Distortion, ray_table
 from flaneur.sim.frame import OUTPUTS, Frame
+from flaneur.sim.light import light_preset
+from flaneur.sim.shading import ShadingTables, color
+from flaneur.sim.start import start_warp
 from flaneur.sim.upload import SceneSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flaneur.city.scene import Scene
-
-wp.config.quiet = True
 
 
 def resolve_device(name: str | torch.device) -> torch.device:
@@ -40,10 +42,15 @@ class Simulator:
         camera: Camera | None = None,
         device: str | torch.device = "cpu",
         distortion: Distortion | None = None,
+        light: str | None = None,  # day, dusk, night, overcast for all scenes; each scene's own when None
+        samples: int = 1,  # rays per pixel of RGB (anti-aliasing)
+        ambient_rays: int = 0,  # rays per sample that darken the places where things touch
         memory_limit: int | None = None,  # bytes for scenes; what is free when None
     ):
         self.device = resolve_device(device)
-        wp.init()
+        if samples < 1 or ambient_rays < 0:
+            raise UserError(f"simulator: samples {samples}, ambient_rays {ambient_rays}; at least 1 and 0 are needed")
+        start_warp()
         self.wp_device = wp.device_from_torch(self.device)
         self.camera = camera or Camera()
         rays = ray_table(self.camera, distortion)
@@ -51,6 +58,10 @@ class Simulator:
         self.set = SceneSet(scenes, self.device, self.material_row, memory_limit)
         self.scenes = self.set.scenes
         self.sky = self.scenes[0].classes.sky
+        self._lights = [light or scene.light for scene in self.scenes]
+        for name in self._lights:
+            light_preset(name)
+        self._samples, self._ambient_rays = samples, ambient_rays
         self._rays = wp.array(rays, dtype=wp.vec2, device=self.wp_device)
         across, down = -(-self.camera.width // surface.TILE_WIDTH), -(-self.camera.height // surface.TILE_HEIGHT)
         self._tiles_across, self._threads = across, across * down * surface.TILE_WIDTH * surface.TILE_HEIGHT
@@ -110,19 +121,27 @@ class Simulator:
         instance = torch.empty(shape, dtype=torch.int32, device=self.device)
         label = torch.empty(shape, dtype=torch.uint8, device=self.device)
         common = [self.set.table, views, self._tiles_across, self.sky, wp.from_torch(depth), wp.from_torch(instance), wp.from_torch(label)]
-        normal = None
-        if "normal" in outputs:
-            normal = torch.empty((*shape, 3), device=self.device)
-            self._launch(surface.first_surface_full, (shape[0], self._threads), [*common, wp.from_torch(normal, wp.vec3), None])
+        threads = (shape[0], self._threads)
+        normal = torch.empty((*shape, 3), device=self.device) if "normal" in outputs else None
+        normal_view = wp.from_torch(normal, wp.vec3) if normal is not None else None
+        rgb = None
+        if "rgb" in outputs:
+            hit_face = wp.from_torch(torch.empty(shape, dtype=torch.int32, device=self.device))
+            hit_at = wp.from_torch(torch.empty((*shape, 3), device=self.device), wp.vec3)
+            self._launch(surface.first_surface_and_hit, threads, [*common, normal_view, hit_face, hit_at])
+            rgb = torch.empty((*shape, 3), dtype=torch.uint8, device=self.device)
+            self._launch(color, threads, [self.set.table, views, self.shading.table, self._tiles_across, hit_face, hit_at, wp.from_torch(rgb, wp.vec3ub)])
+        elif normal is not None:
+            self._launch(surface.first_surface_and_hit, threads, [*common, normal_view, None, None])
         else:
-            self._launch(surface.first_surface, (shape[0], self._threads), common)
-        return Frame(
-            depth if "depth" in outputs else None,
-            instance if "instance" in outputs else None,
-            label if "label" in outputs else None,
-            None,
-            normal,
-        )
+            self._launch(surface.first_surface, threads, common)
+        asked = {"depth": depth, "instance": instance, "label": label, "rgb": rgb, "normal": normal}
+        return Frame(**{name: image for name, image in asked.items() if name in outputs})
+
+    @cached_property
+    def shading(self) -> ShadingTables:
+        """Textures, lights and surroundings; made when RGB is first asked for."""
+        return ShadingTables(self.set, self.camera, self._lights, self._samples, self._ambient_rays)
 
     @property
     def memory(self) -> list[tuple[str, int]]:

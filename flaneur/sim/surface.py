@@ -58,6 +58,14 @@ def pixel_of(index: int, tiles_across: int) -> wp.vec2i:
     return wp.vec2i(row, column)
 
 
+@wp.func
+def cast(scenes: SceneTable, views: ViewTable, b: int, i: int, j: int):
+    """The closest hit of a pixel's centre. The ray's component along the axis is 1, so its parameter is planar depth."""
+    ray = views.rays[i, j]
+    direction = views.rotation[b] * wp.vec3(ray[0], ray[1], -1.0)
+    return wp.mesh_query_ray(scenes.mesh[views.scene[b]], views.origin[b], direction, FAR)
+
+
 @wp.kernel
 def first_surface(
     scenes: SceneTable,
@@ -74,13 +82,9 @@ def first_surface(
     j = pixel[1]
     if i >= views.rays.shape[0] or j >= views.rays.shape[1]:
         return
-    ray = views.rays[i, j]
-    # The ray's component along the axis is 1, so its parameter is planar depth.
-    direction = views.rotation[b] * wp.vec3(ray[0], ray[1], -1.0)
-    s = views.scene[b]
-    hit = wp.mesh_query_ray(scenes.mesh[s], views.origin[b], direction, FAR)
+    hit = cast(scenes, views, b, i, j)
     if hit.result:
-        owner = scenes.owner[scenes.face_offset[s] + hit.face]
+        owner = scenes.owner[scenes.face_offset[views.scene[b]] + hit.face]
         depth[b, i, j] = wp.where(hit.t <= views.max_range, hit.t, 0.0)
         instance[b, i, j] = wp.int32(owner & wp.uint32(0xFFFFFF))
         label[b, i, j] = wp.uint8(owner >> wp.uint32(24))
@@ -91,7 +95,7 @@ def first_surface(
 
 
 @wp.kernel
-def first_surface_full(
+def first_surface_and_hit(
     scenes: SceneTable,
     views: ViewTable,
     tiles_across: int,
@@ -100,32 +104,30 @@ def first_surface_full(
     instance: wp.array3d(dtype=wp.int32),
     label: wp.array3d(dtype=wp.uint8),
     normal: wp.array3d(dtype=wp.vec3),
-    hit_at: wp.array3d(dtype=wp.vec4),  # face as bits, u, v, planar depth without range limit
+    hit_face: wp.array3d(dtype=wp.int32),
+    hit_at: wp.array3d(dtype=wp.vec3),  # barycentric u, v and planar depth without limit of range
 ):
+    """`first_surface`, which also keeps the normal and what shading needs."""
     b, index = wp.tid()
     pixel = pixel_of(index, tiles_across)
     i = pixel[0]
     j = pixel[1]
     if i >= views.rays.shape[0] or j >= views.rays.shape[1]:
         return
-    ray = views.rays[i, j]
-    direction = views.rotation[b] * wp.vec3(ray[0], ray[1], -1.0)
-    s = views.scene[b]
-    hit = wp.mesh_query_ray(scenes.mesh[s], views.origin[b], direction, FAR)
+    hit = cast(scenes, views, b, i, j)
     n = wp.vec3(0.0, 0.0, 0.0)
-    record = wp.vec4(wp.cast(-1, wp.float32), 0.0, 0.0, 0.0)
     if hit.result:
-        owner = scenes.owner[scenes.face_offset[s] + hit.face]
+        owner = scenes.owner[scenes.face_offset[views.scene[b]] + hit.face]
         depth[b, i, j] = wp.where(hit.t <= views.max_range, hit.t, 0.0)
         instance[b, i, j] = wp.int32(owner & wp.uint32(0xFFFFFF))
         label[b, i, j] = wp.uint8(owner >> wp.uint32(24))
-        n = wp.where(wp.dot(hit.normal, direction) > 0.0, -hit.normal, hit.normal)
-        record = wp.vec4(wp.cast(hit.face, wp.float32), hit.u, hit.v, hit.t)
+        n = wp.where(hit.sign > 0.0, hit.normal, -hit.normal)
     else:
         depth[b, i, j] = 0.0
         instance[b, i, j] = -1
         label[b, i, j] = sky
     if normal:
         normal[b, i, j] = n
-    if hit_at:
-        hit_at[b, i, j] = record
+    if hit_face:
+        hit_face[b, i, j] = wp.where(hit.result, hit.face, -1)
+        hit_at[b, i, j] = wp.vec3(hit.u, hit.v, hit.t)
