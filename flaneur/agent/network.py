@@ -77,7 +77,7 @@ class Branch(nn.Module):
 class PolicyNetwork(nn.Module):
     def __init__(self, config: NetworkConfig, coarse: int = 32, near: int = 64) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.coarse, self.near = config, coarse, near  # side of the two views in cells
         channels = 2 * config.classes + config.layers
         # The coarse view is shifted so that the agent is in its middle; twice the window then always holds all of it.
         self.wide_net = _resnet(channels + 1, config.widths, 2 * coarse, config.latent)
