@@ -1,0 +1,167 @@
+"""Ground truth of a scene: voxel and planar labels of what can be seen from legal poses, and which cells are scored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from flaneur.city.scene import Scene
+from flaneur.classes import SCALE_GROUPS
+from flaneur.errors import UserError
+from flaneur.geometry import Camera, Grid, camera_to_world
+from flaneur.mapping import UNEXPLORED
+from flaneur.mapping.backproject import pixel_rays, points, voxels
+from flaneur.mapping.projection import project_labels
+from flaneur.scoring.lattice import Lattice
+from flaneur.sim import Simulator
+
+MIN_PIXELS = 4  # a cell is scored when one pose sees the surface behind its label with that many pixels of the task's camera
+GRAZING = 0.05  # least cosine between ray and surface when a pixel's footprint is computed
+CHUNK_PIXELS = 1 << 19
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Labels are class ids, 255 where nothing is. `seen` tells which classes a pose sees well enough in each cell."""
+
+    voxel: Tensor  # [Z, Hm, Wm] u8
+    seen: Tensor  # [2, C, Hm, Wm] bool: in the ground slab, in the object bins above it
+    cellless: tuple[int, int, int]  # instances per scale group that own no cell
+    instances: tuple[int, int, int]  # instances per scale group
+
+    def planar(self, of_log_odds: bool = False) -> Tensor:  # [Hm, Wm] u8
+        return project_labels(self.voxel, self.seen.shape[1], of_log_odds)[0]
+
+    def scored(self, of_log_odds: bool = False) -> Tensor:  # [Hm, Wm] bool
+        labels, above = project_labels(self.voxel, self.seen.shape[1], of_log_odds)
+        index = labels.long().clamp(max=self.seen.shape[1] - 1)[None]
+        slab, objects = (s.gather(0, index)[0] for s in self.seen)
+        well = (slab | objects) if of_log_odds else torch.where(above, objects, slab)
+        return well & (labels != UNEXPLORED)
+
+
+def ground_heights(scene: Scene, grid: Grid) -> Tensor:
+    """[Hm, Wm] f32: the scene's height field at the cells' centres."""
+    at = (np.arange(grid.cells) + 0.5) * grid.cell
+    x, y = np.meshgrid(at, at)
+    return torch.from_numpy(scene.ground_height(np.stack([x, y], -1)).astype(np.float32))
+
+
+def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattice: Lattice | None = None, device: str = "cpu") -> Truth:
+    """Render the lattice once and keep, per voxel and class, the largest surface that one pose sees."""
+    grid, lattice = grid or Grid(), lattice or Lattice()
+    view = lattice.camera(camera)
+    sim = Simulator([scene], view, device)
+    poses = lattice.poses(sim)
+    classes, count = scene.classes, len(scene.classes)
+    ground = ground_heights(scene, grid).to(device)
+    objects = len(classes.object_ids)  # objects come first in the class list
+    layer, total = grid.cells**2, grid.bins * grid.cells**2
+    area = torch.zeros(total * count, device=device)
+    seen = torch.zeros(2 * count * layer, device=device)
+    owners = (torch.zeros(0, dtype=torch.int64, device=device), torch.zeros(0, device=device))
+    rays = pixel_rays(view, device)
+    threshold = MIN_PIXELS * (view.fx / camera.fx) ** 2
+    step = max(1, CHUNK_PIXELS // (view.width * view.height))
+    for start in range(0, len(poses), step):
+        batch = poses[start : start + step]
+        frame = sim.render(batch, torch.zeros(len(batch), dtype=torch.int32, device=device), ("depth", "instance", "label", "normal"))
+        assert frame.depth is not None and frame.label is not None and frame.normal is not None and frame.instance is not None
+        matrix = camera_to_world(batch)
+        voxel, inside = voxels(points(frame.depth, matrix, view), grid, ground)
+        inside &= frame.depth > 0
+        cosine = torch.einsum("bij,hwj,bhwi->bhw", matrix[:, :3, :3], rays, frame.normal).abs().clamp(min=GRAZING)
+        footprint = (frame.depth**2 / (view.fx * view.fy) / cosine)[inside]
+        view_of = torch.arange(len(batch), device=device)[:, None, None].expand_as(voxel)[inside]
+        voxel, label, instance = voxel[inside], frame.label[inside].long(), frame.instance[inside].long()
+        _largest(area, view_of, voxel * count + label, footprint)
+        cell, above = voxel % layer, (voxel >= layer).long()
+        _largest(seen, view_of, (above * count + label) * layer + cell, torch.ones_like(footprint))
+        is_object = label < objects
+        owners = _merge_owners(owners, (view_of * layer + cell)[is_object], instance[is_object], footprint[is_object], len(scene.class_id), layer)
+    area, largest = area.view(total, count).max(1)
+    labels = torch.where(area > 0, largest, UNEXPLORED).to(torch.uint8).view(grid.bins, grid.cells, grid.cells)
+    truth = Truth(labels, (seen >= threshold).view(2, count, grid.cells, grid.cells), (0, 0, 0), (0, 0, 0))
+    owning = _owning_instances(owners, truth.planar().flatten(), torch.from_numpy(scene.class_id.astype(np.int64)).to(device))
+    lacking, present = [], []
+    for g in range(len(SCALE_GROUPS)):
+        ids = set(np.flatnonzero(scene.group == g).tolist())
+        present.append(len(ids))
+        lacking.append(len(ids - owning))
+    return Truth(truth.voxel, truth.seen, tuple(lacking), tuple(present))  # type: ignore[arg-type]
+
+
+def _largest(out: Tensor, view: Tensor, key: Tensor, amount: Tensor) -> None:
+    """Sum `amount` over the pixels of a view that share a key, then keep the largest view in `out` [keys]."""
+    unique, inverse = torch.unique(view * len(out) + key, return_inverse=True)
+    sums = torch.zeros(len(unique), device=out.device, dtype=torch.float64).index_add_(0, inverse, amount.double())
+    out.scatter_reduce_(0, unique % len(out), sums.float(), "amax")
+
+
+def _merge_owners(kept: tuple[Tensor, Tensor], view_cell: Tensor, instance: Tensor, amount: Tensor, instances: int, cells: int) -> tuple[Tensor, Tensor]:
+    """The same for keys too many for a table: cell and instance in one number, sorted."""
+    unique, inverse = torch.unique(view_cell * instances + instance, return_inverse=True)
+    sums = torch.zeros(len(unique), device=instance.device, dtype=torch.float64).index_add_(0, inverse, amount.double()).float()
+    keys, inverse = torch.unique(torch.cat([kept[0], unique % (cells * instances)]), return_inverse=True)
+    return keys, torch.zeros(len(keys), device=keys.device).scatter_reduce_(0, inverse, torch.cat([kept[1], sums]), "amax")
+
+
+def _owning_instances(owners: tuple[Tensor, Tensor], planar: Tensor, class_id: Tensor) -> set[int]:
+    """Instances that show the largest surface of its label's class in at least one cell."""
+    key, area = owners
+    cell, instance = key // len(class_id), key % len(class_id)
+    of_label = planar[cell].long() == class_id[instance]
+    cell, area, instance = cell[of_label], area[of_label], instance[of_label]
+    best = torch.zeros(len(planar), device=key.device).scatter_reduce_(0, cell, area, "amax")
+    return set(instance[area >= best[cell]].tolist())
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+def truth_key(scene: Scene, camera: Camera, grid: Grid, lattice: Lattice) -> str:
+    """What the truth depends on, hashed: the scene's surfaces and classes, the grid, the camera and the lattice."""
+    digest = hashlib.sha256(json.dumps([asdict(camera), asdict(grid), asdict(lattice), list(scene.classes.names)], sort_keys=True).encode())
+    vertices, faces, _, _, owner = scene.triangles()
+    for a in (vertices, faces, owner, scene.class_id, scene.ground):
+        digest.update(np.ascontiguousarray(a).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def load_truth(folder: Path | None, scene: Scene, camera: Camera, grid: Grid | None = None, lattice: Lattice | None = None, device: str = "cpu") -> Truth:
+    """The truth kept in `folder`/truth.npz, or computed and, when a folder is named, written there."""
+    grid, lattice = grid or Grid(), lattice or Lattice()
+    key = truth_key(scene, camera, grid, lattice)
+    path = Path(folder) / "truth.npz" if folder is not None else None
+    kept: dict[str, np.ndarray] = {}
+    if path is not None and path.exists():
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                kept = {name: archive[name] for name in archive.files}
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise UserError(f"{path}: damaged ({error}); delete it, it is computed again") from None
+    if f"{key}/voxel" in kept:
+        shape = (2, len(scene.classes), grid.cells, grid.cells)
+        seen = np.unpackbits(kept[f"{key}/seen"], count=int(np.prod(shape))).reshape(shape).astype(bool)
+        cellless, instances = kept[f"{key}/instances"].tolist()
+        return Truth(torch.from_numpy(kept[f"{key}/voxel"]).to(device), torch.from_numpy(seen).to(device), tuple(cellless), tuple(instances))
+    truth = compute_truth(scene, camera, grid, lattice, device)
+    if path is not None:
+        kept |= {
+            f"{key}/voxel": truth.voxel.cpu().numpy(),
+            f"{key}/seen": np.packbits(truth.seen.cpu().numpy()),
+            f"{key}/instances": np.array([truth.cellless, truth.instances], np.int32),
+        }
+        handle, temporary = tempfile.mkstemp(prefix=".truth.", suffix=".npz", dir=path.parent)
+        os.close(handle)
+        np.savez_compressed(temporary, **kept)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    return truth
