@@ -1,0 +1,1 @@
+"""Many scenes: a manifest, the build, splits, statistics, the data card, hosting."""
