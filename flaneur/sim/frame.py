@@ -1,4 +1,4 @@
-"""What one batch of views looks like."""
+"""What comes back from the simulator: images of a batch of views, and where cameras came to."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ class Frame:
     label: Tensor | None = None  # [B, H, W] u8 class id
     rgb: Tensor | None = None  # [B, H, W, 3] u8 sRGB
     normal: Tensor | None = None  # [B, H, W, 3] f32 world, towards the camera; 0 where nothing
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Where B cameras came to, on the simulator's device."""
+
+    poses: Tensor  # [B, 6]
+    travelled: Tensor  # [B] f32 metres of path
+    blocked: Tensor  # [B] bool: matter or the edge of the flight volume ended the move early

@@ -21,7 +21,7 @@ wp.set_module_options({"enable_backward": False})
 
 LAMP_GRID = wp.constant(LAMP_CELLS)
 REACH = wp.constant(LAMP_REACH)
-LAMP_STRENGTH = wp.constant(9.0)
+LAMP_STRENGTH = wp.constant(30.0)
 LAMP_BODY = wp.constant(0.6)  # metres of lamp head and pole that shade nothing
 
 

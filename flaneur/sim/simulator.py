@@ -12,16 +12,19 @@ from torch import Tensor
 from flaneur.city.assets.materials import MATERIALS
 from flaneur.errors import UserError
 from flaneur.geometry import Camera
-from flaneur.sim import surface
+from flaneur.sim import motion, surface
 from flaneur.sim.cameras import Distortion, ray_table
-from flaneur.sim.frame import OUTPUTS, Frame
+from flaneur.sim.frame import OUTPUTS, Frame, Motion
 from flaneur.sim.light import light_preset
+from flaneur.sim.poses import sample_free, start_poses
 from flaneur.sim.shading import ShadingTables, color
 from flaneur.sim.start import start_warp
 from flaneur.sim.upload import SceneSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
     from flaneur.city.scene import Scene
 
@@ -43,6 +46,7 @@ class Simulator:
         device: str | torch.device = "cpu",
         distortion: Distortion | None = None,
         light: str | None = None,  # day, dusk, night, overcast for all scenes; each scene's own when None
+        flight: tuple[float, float] = (1.5, 80.0),  # lowest and highest z that motion and free poses allow, metres
         samples: int = 1,  # rays per pixel of RGB (anti-aliasing)
         ambient_rays: int = 0,  # rays per sample that darken the places where things touch
         memory_limit: int | None = None,  # bytes for scenes; what is free when None
@@ -61,6 +65,7 @@ class Simulator:
         self._lights = [light or scene.light for scene in self.scenes]
         for name in self._lights:
             light_preset(name)
+        self.low, self.high = flight
         self._samples, self._ambient_rays = samples, ambient_rays
         self._rays = wp.array(rays, dtype=wp.vec2, device=self.wp_device)
         across, down = -(-self.camera.width // surface.TILE_WIDTH), -(-self.camera.height // surface.TILE_HEIGHT)
@@ -142,6 +147,67 @@ class Simulator:
     def shading(self) -> ShadingTables:
         """Textures, lights and surroundings; made when RGB is first asked for."""
         return ShadingTables(self.set, self.camera, self._lights, self._samples, self._ambient_rays)
+
+    def move(
+        self,
+        poses: Tensor,  # [B, 6]
+        targets: Tensor,  # [B, 6]; position to go to, angles to end with
+        max_step: float = 8.0,  # metres of path
+        clearance: float = 0.5,  # metres to the nearest triangle
+        scene_index: Tensor | None = None,  # [B]
+        check: bool | None = None,
+    ) -> Motion:
+        """Toward the targets by at most `max_step`, sliding along matter or stopping before it; turns freely."""
+        if clearance <= 0 or max_step <= 0:
+            raise UserError(f"move: clearance {clearance} and max_step {max_step} must be positive")
+        poses, scene_index = self._check(poses, scene_index, check)
+        targets, _ = self._check(targets, scene_index, check)
+        end = torch.empty((len(poses), 3), device=self.device)
+        travelled = torch.empty(len(poses), device=self.device)
+        blocked = torch.empty(len(poses), dtype=torch.bool, device=self.device)
+        start, goal = poses[:, :3].contiguous(), targets[:, :3].contiguous()
+        inputs = [self.set.table, wp.from_torch(scene_index), wp.from_torch(start, wp.vec3), wp.from_torch(goal, wp.vec3), max_step, clearance, self.low, self.high]
+        self._launch(motion.move_points, len(poses), [*inputs, wp.from_torch(end, wp.vec3), wp.from_torch(travelled), wp.from_torch(blocked)])
+        return Motion(torch.cat([end, targets[:, 3:]], 1), travelled, blocked)
+
+    def clear(self, points: Tensor, clearance: float = 0.5, scene_index: Tensor | None = None) -> Tensor:
+        """Whether points [B, 3] are in the flight volume, that far from every triangle and inside none: [B] bool."""
+        points, scene_index = self._points(points, scene_index)
+        clear = torch.empty(len(points), dtype=torch.bool, device=self.device)
+        self._launch(motion.clear_points, len(points), [self.set.table, wp.from_torch(scene_index), wp.from_torch(points, wp.vec3), clearance, self.low, self.high, wp.from_torch(clear)])
+        return clear
+
+    def cast(self, origins: Tensor, directions: Tensor, scene_index: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Free rays [B, 3]: distance [B] f32 in lengths of the direction (0 where nothing) and label [B] u8."""
+        origins, scene_index = self._points(origins, scene_index)
+        directions, _ = self._points(directions, scene_index)
+        distance = torch.empty(len(origins), device=self.device)
+        label = torch.empty(len(origins), dtype=torch.uint8, device=self.device)
+        inputs = [self.set.table, wp.from_torch(scene_index), wp.from_torch(origins, wp.vec3), wp.from_torch(directions, wp.vec3)]
+        self._launch(motion.cast_rays, len(origins), [*inputs, wp.from_torch(distance), wp.from_torch(label), self.sky])
+        return distance, label
+
+    def require_clear(self, poses: Tensor, scene_index: Tensor | None = None, clearance: float = 0.01) -> None:
+        """Refuse poses that lie inside matter or outside the flight volume. Waits for the device."""
+        poses, scene_index = self._check(poses, scene_index, True)
+        bad = (~self.clear(poses[:, :3], clearance, scene_index)).nonzero()
+        if len(bad):
+            x, y, z = (round(v, 2) for v in poses[int(bad[0]), :3].tolist())
+            raise UserError(f"poses: row {int(bad[0])} at ({x}, {y}, {z}) lies inside matter or outside the flight volume (z {self.low} to {self.high} m); move it into the open")
+
+    def sample_free(self, generator: np.random.Generator | torch.Generator, n: int, scene: int = 0, z: tuple[float, float] | None = None, clearance: float = 0.5) -> Tensor:
+        """Free poses [n, 6], uniform over the window and the heights `z` (the flight volume's when None)."""
+        return sample_free(self, generator, n, scene, z or (self.low, self.high), clearance)
+
+    def start_poses(self, scene: int = 0, n: int = 3, clearance: float = 0.5) -> Tensor:
+        """The scene's own start poses [n, 6], derived from its seed."""
+        return start_poses(self, scene, n, clearance)
+
+    def _points(self, points: Tensor, scene_index: Tensor | None) -> tuple[Tensor, Tensor]:
+        points = points.to(self.device, torch.float32).contiguous()
+        if scene_index is None:
+            scene_index = torch.zeros(len(points), dtype=torch.int32, device=self.device)
+        return points, scene_index.to(self.device, torch.int32).contiguous()
 
     @property
     def memory(self) -> list[tuple[str, int]]:

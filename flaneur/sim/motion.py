@@ -1,0 +1,161 @@
+"""Moving through the city without touching it: exact against the triangles, whatever they enclose.
+
+A point at distance D from the nearest triangle may go anywhere within a ball of radius D. A move is a chain of such
+steps, so it can neither enter matter nor jump through a wall, however thin. Near matter the direction is turned along
+the surface: the move slides, or stops where sliding leads no nearer.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from flaneur.sim.upload import SceneTable
+
+wp.set_module_options({"enable_backward": False})
+
+STEPS = wp.constant(64)  # balls in a chain
+SHELL = wp.constant(0.5)  # metres beyond the clearance in which a move slides
+ARRIVED = wp.constant(1.0e-3)  # metres
+SKIN = wp.constant(1.0e-3)  # metres left at the edge of every ball, against rounding
+INSIDE_RAYS = wp.constant(5)
+
+
+@wp.func
+def distance_to_matter(mesh: wp.uint64, point: wp.vec3, reach: float) -> wp.vec4:
+    """Direction away from the nearest triangle and its distance; `reach` where nothing is nearer."""
+    query = wp.mesh_query_point_no_sign(mesh, point, reach)
+    if not query.result:
+        return wp.vec4(0.0, 0.0, 1.0, reach)
+    away = point - wp.mesh_eval_position(mesh, query.face, query.u, query.v)
+    distance = wp.length(away)
+    away = away / wp.max(distance, 1.0e-9)
+    return wp.vec4(away[0], away[1], away[2], distance)
+
+
+@wp.func
+def inside_matter(mesh: wp.uint64, point: wp.vec3) -> bool:
+    """Most of a few rays meet a surface from behind. The directions are odd, so that they run along no wall."""
+    behind = int(0)
+    for k in range(INSIDE_RAYS):
+        z = 0.83 - 0.31 * float(k)
+        r = wp.sqrt(1.0 - z * z)
+        angle = 0.37 + 2.3999632 * float(k)
+        hit = wp.mesh_query_ray(mesh, point, wp.vec3(r * wp.cos(angle), r * wp.sin(angle), z), 1.0e6)
+        if hit.result:
+            if hit.sign < 0.0:
+                behind += 1
+    return 2 * behind > INSIDE_RAYS
+
+
+@wp.func
+def in_volume(point: wp.vec3, size: float, low: float, high: float) -> bool:
+    return point[0] >= 0.0 and point[0] <= size and point[1] >= 0.0 and point[1] <= size and point[2] >= low and point[2] <= high
+
+
+@wp.func
+def clamp_to_volume(point: wp.vec3, size: float, low: float, high: float) -> wp.vec3:
+    return wp.vec3(wp.clamp(point[0], 0.0, size), wp.clamp(point[1], 0.0, size), wp.clamp(point[2], low, high))
+
+
+@wp.kernel
+def move_points(
+    scenes: SceneTable,
+    scene_index: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.vec3),
+    target: wp.array(dtype=wp.vec3),
+    max_step: float,
+    clearance: float,
+    low: float,
+    high: float,
+    end: wp.array(dtype=wp.vec3),
+    travelled: wp.array(dtype=wp.float32),
+    blocked: wp.array(dtype=wp.bool),
+):
+    b = wp.tid()
+    s = scene_index[b]
+    mesh = scenes.mesh[s]
+    size = scenes.size[s]
+    p = start[b]
+    goal = clamp_to_volume(target[b], size, low, high)
+    left = float(max_step)
+    stopped = bool(False)
+    # Who starts nearer than the clearance may leave, but come no nearer.
+    near = float(-1.0)
+    for _step in range(STEPS):
+        to_goal = goal - p
+        remaining = wp.min(wp.length(to_goal), left)
+        if remaining <= ARRIVED or stopped:
+            break
+        direction = wp.normalize(to_goal)
+        found = distance_to_matter(mesh, p, remaining + clearance + SHELL)
+        away = wp.vec3(found[0], found[1], found[2])
+        distance = found[3]
+        if near < 0.0:
+            near = wp.min(clearance, distance - SKIN)
+        free = distance - wp.max(near, 0.0) - SKIN
+        outward = wp.dot(direction, away)
+        length = wp.max(free - SHELL, 0.0)
+        if free < SHELL and outward < 0.0:
+            # Along the surface, turned outward by as much as the shell is missing.
+            along = direction - away * outward
+            if wp.length(along) < 0.15:
+                stopped = True
+            direction = wp.normalize(wp.normalize(along) + away * (0.5 * (1.0 - 2.0 * free / SHELL)))
+            length = 0.6 * free
+        elif free < 2.0 * SHELL:
+            length = wp.max(length, 0.6 * free)
+        length = wp.min(length, remaining)
+        q = clamp_to_volume(p + direction * length, size, low, high)
+        gone = wp.length(q - p)
+        if not (gone <= wp.max(free, 0.0)) or wp.length(goal - q) > wp.length(to_goal) - 0.02 * length or length < ARRIVED:
+            stopped = True
+        else:
+            p = q
+            left -= gone
+    end[b] = p
+    travelled[b] = max_step - left
+    blocked[b] = stopped
+
+
+@wp.kernel
+def clear_points(
+    scenes: SceneTable,
+    scene_index: wp.array(dtype=wp.int32),
+    points: wp.array(dtype=wp.vec3),
+    clearance: float,
+    low: float,
+    high: float,
+    clear: wp.array(dtype=wp.bool),
+):
+    """Free: in the flight volume, at least `clearance` from every triangle, inside none of the solids."""
+    b = wp.tid()
+    s = scene_index[b]
+    p = points[b]
+    free = in_volume(p, scenes.size[s], low, high)
+    if free:
+        free = distance_to_matter(scenes.mesh[s], p, clearance)[3] >= clearance
+    if free:
+        free = not inside_matter(scenes.mesh[s], p)
+    clear[b] = free
+
+
+@wp.kernel
+def cast_rays(
+    scenes: SceneTable,
+    scene_index: wp.array(dtype=wp.int32),
+    origins: wp.array(dtype=wp.vec3),
+    directions: wp.array(dtype=wp.vec3),
+    distance: wp.array(dtype=wp.float32),
+    label: wp.array(dtype=wp.uint8),
+    sky: wp.uint8,
+):
+    """Free rays: distance in lengths of the direction (0 where nothing) and the label of what they meet."""
+    b = wp.tid()
+    s = scene_index[b]
+    hit = wp.mesh_query_ray(scenes.mesh[s], origins[b], directions[b], 1.0e6)
+    if hit.result:
+        distance[b] = hit.t
+        label[b] = wp.uint8(scenes.owner[scenes.face_offset[s] + hit.face] >> wp.uint32(24))
+    else:
+        distance[b] = 0.0
+        label[b] = sky
