@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
 @dataclass
 class Command:
-    json: bool = False
+    json: bool = field(default=False, kw_only=True)
     """Print one JSON document on standard output instead of text."""
 
 

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
         "fetch": ("flaneur.cli.city:Fetch", "get a street map from an Overpass server"),
         "check": ("flaneur.cli.city:Check", "placement, volumes, provenance of built cities"),
     },
+    "export": ("flaneur.cli.export:Export", "a city as USD, glTF, GeoJSON, Parquet or points"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),
 }
 
