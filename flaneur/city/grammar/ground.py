@@ -72,12 +72,9 @@ BLOCK_COVER: dict[str, dict[str, str]] = {
 
 # OSM value of an area -> cover; what is absent here leaves the block's own cover.
 AREA_COVER: dict[str, str] = {
-    "water": "water", "river": "water", "basin": "water", "reservoir": "water", "pond": "water", "lake": "water", "canal": "water", "swimming_pool": "water", "bay": "water", "dock": "water",
-    "riverbank": "water", "wetland": "meadow", "park": "grass", "garden": "garden", "grass": "grass", "village_green": "grass", "recreation_ground": "grass", "golf_course": "grass", "cemetery": "grass",
-    "grassland": "meadow", "meadow": "meadow", "heath": "dry_grass", "scrub": "dry_grass", "greenfield": "dry_grass", "flowerbed": "soil", "allotments": "soil", "plant_nursery": "soil", "vineyard": "field",
-    "orchard": "meadow", "farmland": "field", "farm": "field", "farmyard": "yard", "forest": "forest_floor", "wood": "forest_floor", "beach": "sand", "sand": "sand", "bare_rock": "gravel", "quarry": "gravel",
-    "construction": "soil", "brownfield": "gravel", "railway": "gravel", "landfill": "soil", "playground": "sand", "pitch": "pitch", "sports_centre": "pitch", "track": "pitch", "stadium": "pitch",
-    "parking": "parking", "square": "square", "pedestrian": "square", "plaza": "square", "footway": "footpath", "marketplace": "square",
+    "water": "water", "pool": "water", "fountain": "water", "wetland": "meadow", "park": "grass", "garden": "garden", "grass": "grass", "cemetery": "grass", "meadow": "meadow", "scrub": "dry_grass",
+    "orchard": "meadow", "farmland": "field", "forest": "forest_floor", "sand": "sand", "construction": "soil", "railway": "gravel", "playground": "sand", "pitch": "pitch", "parking": "parking",
+    "square": "square", "pier": "square",
 }  # fmt: skip
 _RANK = {"water": 2, "grass": 0, "forest_floor": 1, "parking": 3, "square": 2}  # among areas: the rest is 1, small on top of large
 

@@ -16,12 +16,12 @@ from flaneur.city.grammar.sites import Sites
 from flaneur.city.layout.graph import CityGraph, OsmRef
 
 FEATURE_CLASS = {
-    "tree": "tree", "street_lamp": "street_lamp", "bench": "bench", "traffic_signals": "traffic_light", "fire_hydrant": "fire_hydrant", "waste_basket": "waste_bin", "waste_bin": "waste_bin",
-    "recycling": "waste_bin", "post_box": "mailbox", "mailbox": "mailbox", "bollard": "bollard", "bicycle_parking": "bicycle", "motorcycle_parking": "motorcycle", "kiosk": "kiosk",
-    "stop": "traffic_sign", "give_way": "traffic_sign", "traffic_sign": "traffic_sign", "bus_stop": "traffic_sign", "planter": "planter", "shrub": "shrub", "picnic_table": "bench",
+    "tree": "tree", "shrub": "shrub", "street_lamp": "street_lamp", "bench": "bench", "traffic_signals": "traffic_light", "fire_hydrant": "fire_hydrant", "waste_basket": "waste_bin", "waste_disposal": "waste_bin",
+    "recycling": "waste_bin", "post_box": "mailbox", "bollard": "bollard", "bicycle_parking": "bicycle", "motorcycle_parking": "motorcycle", "stop_sign": "traffic_sign", "give_way": "traffic_sign",
+    "bus_stop": "traffic_sign", "advertising_column": "kiosk",
 }  # fmt: skip
-BARRIER_CLASS = {"fence": "fence", "wall": "fence", "hedge": "shrub", "retaining_wall": "fence", "city_wall": "fence", "guard_rail": "fence", "railing": "fence"}
-FARTHEST_MOVE = 4.0  # metres from the mapped point
+BARRIER_CLASS = {"fence": "fence", "wall": "fence", "hedge": "shrub"}
+FARTHEST_MOVE = 9.0  # metres from the mapped point
 OSM_TYPES = {"node": 1, "way": 2, "relation": 3}
 _TRIES = 8
 

@@ -153,7 +153,7 @@ def _between(built: list[BaseGeometry], open_ground: BaseGeometry) -> BaseGeomet
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(unique), extend_to=open_ground.envelope))
     inside, cell = STRtree(cells).query(shapely.points(unique), predicate="intersects")
     whose = np.array(owner)[first[inside]]
-    lots = [shapely.coverage_union_all(cells[np.unique(cell[whose == k])]) for k in range(len(built)) if (whose == k).any()]
+    lots = [shapely.union_all(cells[np.unique(cell[whose == k])], grid_size=0.01) for k in range(len(built)) if (whose == k).any()]
     return shapely.simplify(shapely.union_all([lot.boundary for lot in lots]), 1.0)
 
 
