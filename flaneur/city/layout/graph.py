@@ -104,6 +104,8 @@ class Lot(_Model):
     block: int
     polygon: Polygon
     front: int | None = None  # Street.id it faces
+    use: str = ""  # what stands here where the plan is sure: church, townhall, school, farm, barn, house, ...
+    name: str = ""
 
 
 class Area(_Model):

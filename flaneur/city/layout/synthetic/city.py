@@ -1,0 +1,133 @@
+"""Puts an invented street plan through the same steps as a mapped one: network, blocks, then lots and a few features."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+
+import numpy as np
+import shapely
+
+from flaneur.city.layout import blocks, shapes
+from flaneur.city.layout.graph import PLACE_TYPES, Area, Block, CityGraph, Junction, Lot, Street
+from flaneur.city.layout.network import build_network
+from flaneur.city.layout.surfaces import carriageway_area
+from flaneur.city.layout.synthetic import furniture, lots
+from flaneur.city.layout.synthetic.cbd import cbd_plan
+from flaneur.city.layout.synthetic.names import NameGiver
+from flaneur.city.layout.synthetic.plan import SIZE, Place, StreetPlan
+from flaneur.city.layout.synthetic.rural import rural_plan
+from flaneur.city.layout.synthetic.suburb import suburb_plan
+from flaneur.city.layout.synthetic.town import town_plan
+from flaneur.errors import UserError
+
+_PLANS = {"cbd": cbd_plan, "town": town_plan, "suburb": suburb_plan, "rural": rural_plan}
+_LOTTED = ("residential", "commercial", "mixed", "civic", "industrial")
+# Frontage and depth in metres, least area in m2.
+_FRONTAGE = {"cbd": (26.0, 27.0, 160.0), "town": (11.0, 20.0, 60.0), "suburb": (19.0, 33.0, 180.0), "rural": (24.0, 34.0, 250.0)}
+
+
+def synthetic_graph(place_type: str, seed: int = 0, name: str = "") -> CityGraph:
+    """An invented window of one of the four place types; one seed is one place."""
+    if place_type not in PLACE_TYPES:
+        raise UserError(f"--synthetic {place_type}: choose one of {', '.join(PLACE_TYPES)}")
+    if seed < 0:
+        raise UserError(f"--seed {seed}: give a whole number from 0")
+    rng = np.random.default_rng([seed, zlib.crc32(place_type.encode())])
+    names = NameGiver(place_type, rng)
+    plan = _PLANS[place_type](rng, names)
+    square, repairs = shapely.box(0, 0, SIZE, SIZE), Counter()
+    nothing = shapely.Polygon()
+    junctions, streets = build_network(plan.streets, square, nothing, shapes.union(p.shape for p in plan.places if p.kind == "water"), repairs)
+    _widen_ends(plan, junctions)
+    road = carriageway_area(streets, junctions, SIZE, nothing)
+    faces = blocks.make_blocks(road, square, repairs)
+    road = shapes.clean(square.difference(shapes.union(faces)))
+    areas = _areas(plan, road)
+    described = _describe(plan, faces, streets, place_type, names, rng)
+    graph = CityGraph(name=name or f"{place_type}_{seed:03d}", place_type=place_type, source="synthetic", seed=seed, junctions=junctions, streets=streets, blocks=described, areas=areas, repairs={k: v for k, v in sorted(repairs.items()) if v})  # type: ignore[arg-type]
+    graph.lots = _lots(graph, faces, plan, names, rng)
+    furniture.furnish(graph, rng)
+    return graph
+
+
+def _widen_ends(plan: StreetPlan, junctions: list[Junction]) -> None:
+    for x, y, radius in plan.circles:
+        for j in junctions:
+            if np.hypot(j.at[0] - x, j.at[1] - y) < 1.0:
+                j.radius = radius
+
+
+def _areas(plan: StreetPlan, road: shapely.Geometry) -> list[Area]:
+    out, used = [], road
+    for place in plan.places:
+        free = shapes.clean(shapes.snapped(place.shape.intersection(shapely.box(0, 0, SIZE, SIZE)).difference(used)))
+        if place.kind != "farmyard":
+            out += [Area(kind=place.kind, polygon=shapes.to_contract(p), name=place.name) for p in shapes.polygons(free.simplify(0.05), 4.0) if p.is_valid]
+        used = used.union(place.shape)
+    return out
+
+
+def _describe(plan: StreetPlan, faces: list[shapely.Polygon], streets: list[Street], place_type: str, names: NameGiver, rng: np.random.Generator) -> list[Block]:
+    named = [(p.shape, p.name) for p in plan.places if p.name]
+    out = blocks.describe(faces, streets, [], [], [], place_type, named)
+    for block, face in zip(out, faces, strict=True):
+        block.type = _block_type(plan.places, face, place_type, rng)
+        block.tags = {}
+    return out
+
+
+def _block_type(places: list[Place], face: shapely.Polygon, place_type: str, rng: np.random.Generator) -> str:
+    for place in places:
+        if place.block and place.shape.intersection(face).area > 0.6 * face.area:
+            return place.block
+    draw = float(rng.random())
+    if place_type == "rural":
+        homes = face.area < 5000
+        return "residential" if homes else "farmland"
+    if face.area < 180:
+        return "park" if place_type == "suburb" else "square"
+    if place_type == "cbd":
+        return "commercial" if draw < 0.6 else "mixed" if draw < 0.85 else "civic" if draw < 0.92 else "parking" if draw < 0.96 and face.area < 3500 else "residential"
+    if place_type == "town":
+        return "mixed" if draw < 0.45 else "residential" if draw < 0.88 else "commercial" if draw < 0.95 else "civic"
+    return "residential" if draw < 0.93 else "commercial"
+
+
+def _lots(graph: CityGraph, faces: list[shapely.Polygon], plan: StreetPlan, names: NameGiver, rng: np.random.Generator) -> list[Lot]:
+    lines = [shapely.LineString(s.line) for s in graph.streets]
+    frontage, depth, least = _FRONTAGE[graph.place_type]
+    reserved = shapes.union(p.shape.buffer(0.5) for p in plan.places if p.kind in ("water", "park", "square", "forest", "playground"))
+    out: list[Lot] = []
+
+    def add(block: int, polygon: shapely.Polygon, use: str = "") -> None:
+        ids = [i for i in graph.blocks[block].streets if graph.streets[i].carriageway] or graph.blocks[block].streets
+        out.append(Lot(id=len(out), block=block, polygon=shapes.to_contract(shapes.polygons(shapes.snapped(polygon))[0]), front=lots.fronting_street(polygon, lines, ids), use=use))
+
+    if graph.place_type == "rural":
+        for use, yard in plan.yards:
+            block = max(range(len(faces)), key=lambda k: (faces[k].intersection(yard).area, -k))
+            for piece in shapes.polygons(shapes.snapped(yard.intersection(faces[block].buffer(-0.5))), 60.0):
+                add(block, piece, use)
+    else:
+        for block, face in zip(graph.blocks, faces, strict=True):
+            if block.type not in _LOTTED:
+                continue
+            bordering = [s for s in (graph.streets[i] for i in block.streets) if s.carriageway]
+            strip = shapes.union(lines[s.id].buffer(s.width / 2 + s.pavement, quad_segs=4) for s in bordering)
+            bulbs = shapes.union(shapely.Point(j.at).buffer(j.radius + 1.5) for j in graph.junctions if j.radius > 0)
+            paths = shapes.union(lines[i].buffer(1.6) for i in block.streets if not graph.streets[i].carriageway)
+            front = shapes.union([strip, bulbs])
+            for land in shapes.polygons(shapes.clean(face.difference(front).difference(reserved).difference(paths).buffer(-0.05)), least):
+                if graph.place_type == "cbd" and rng.random() < 0.75:
+                    pieces = lots.split_lots(land, float(rng.choice([900.0, 1300.0, 1900.0])), front, rng)
+                else:
+                    pieces = lots.frontage_lots(land, front, frontage * float(rng.uniform(0.85, 1.2)), depth, least, rng)
+                for piece in pieces:
+                    add(block.id, piece)
+    for use, at in plan.landmarks:
+        point = shapely.Point(at)
+        near = sorted(out, key=lambda lot: (round(shapes.from_contract(lot.polygon).distance(point), 2), lot.id))[:1]
+        for lot in near:
+            lot.use, lot.name = use, names.place(use)
+    return out
