@@ -8,7 +8,7 @@ from flaneur.city.scene import QUANTUM, Instances, Prototype, Scene
 from flaneur.classes import load_classes
 
 SIZE = 200.0
-MATERIALS = ["asphalt", "pavement_slab", "grass", "water", "stone_office_window", "plaster_perimeter_window", "glass_tower_window", "roof_gravel", "car_paint", "steel", "cloth", "wood", "leaves_oak", "glass", "lamp_glass"]
+MATERIALS = ["asphalt", "pavement_slab", "grass", "water", "stone_office_window", "plaster_perimeter_window", "glass_tower_window", "roof_gravel", "car_paint", "steel", "cloth", "wood", "leaves_oak", "glass", "lamp_glass", "concrete_wall"]
 
 
 def _round(a: np.ndarray) -> np.ndarray:

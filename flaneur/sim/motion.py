@@ -79,8 +79,8 @@ def move_points(
     goal = clamp_to_volume(target[b], size, low, high)
     left = float(max_step)
     stopped = bool(False)
-    # Who starts nearer than the clearance may leave, but come no nearer.
-    near = float(-1.0)
+    # Who starts nearer than the clearance may leave: what must be kept grows with what was won.
+    near = float(0.0)
     for _step in range(STEPS):
         to_goal = goal - p
         remaining = wp.min(wp.length(to_goal), left)
@@ -90,9 +90,8 @@ def move_points(
         found = distance_to_matter(mesh, p, remaining + clearance + SHELL)
         away = wp.vec3(found[0], found[1], found[2])
         distance = found[3]
-        if near < 0.0:
-            near = wp.min(clearance, distance - SKIN)
-        free = distance - wp.max(near, 0.0) - SKIN
+        near = wp.min(clearance, wp.max(near, 0.8 * distance))
+        free = distance - near - SKIN
         outward = wp.dot(direction, away)
         length = wp.max(free - SHELL, 0.0)
         if free < SHELL and outward < 0.0:
