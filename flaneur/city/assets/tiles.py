@@ -10,6 +10,7 @@ from flaneur.city.assets.canvas import Canvas, Color
 
 Tile = Callable[[Canvas], object]
 TILES: dict[str, tuple[Color, Tile]] = {}  # name -> base colour, what is drawn on it
+PLAIN: set[str] = {"glass"}  # tiles without a pattern: one UV for all corners keeps meshes small
 
 
 def tile(name: str, color: Color) -> Callable[[Tile], Tile]:
@@ -22,6 +23,7 @@ def tile(name: str, color: Color) -> Callable[[Tile], Tile]:
 
 def _plain(name: str, color: Color, grain: float = 0.04, cells: int | tuple[int, int] = 32) -> None:
     TILES[name] = (color, lambda c: c.grain(grain, cells))
+    PLAIN.add(name)
 
 
 def _lamp(name: str, color: Color) -> None:
@@ -30,6 +32,7 @@ def _lamp(name: str, color: Color) -> None:
         c.paint(np.ones_like(c.x), color, glass=True).shade(0.25 - d)
 
     TILES[name] = (color, draw)
+    PLAIN.add(name)
 
 
 # Ground ---------------------------------------------------------------------------------------------------------
@@ -49,7 +52,7 @@ def _asphalt_worn(c: Canvas) -> None:
 
 
 def _marking(c: Canvas) -> None:
-    c.grain(0.05, 16, 3).paint((c.noise(32, 2) > 0.85) * 0.7, (110, 108, 104))
+    c.grain(0.05, 16, 3).paint((c.noise(32, 2) > 1.05) * 0.5, (110, 108, 104))
 
 
 TILES["marking_white"] = ((222, 221, 214), _marking)
@@ -167,6 +170,7 @@ for _name, _color in {
     "paint_green": (38, 98, 62), "paint_white": (232, 232, 228), "paint_orange": (230, 112, 30), "leather": (86, 58, 42), "brass": (178, 142, 72), "sign_back": (150, 152, 152),
 }.items():  # fmt: skip
     _plain(_name, _color)
+PLAIN.update(("denim", "suit", "trousers_tan", "granite"))
 TILES["denim"] = ((66, 84, 122), lambda c: c.grain(0.12, (64, 128), 1))
 TILES["suit"] = ((58, 60, 68), lambda c: c.grain(0.1, 96, 1))
 TILES["trousers_tan"] = ((160, 140, 108), lambda c: c.grain(0.1, 96, 1))

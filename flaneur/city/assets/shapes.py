@@ -1,0 +1,210 @@
+"""Low-polygon modelling: parts with a material each, united into one watertight mesh.
+
+Manifold does the union and remembers which part every face came from; UVs are laid on afterwards. Local frame:
+z up, the front looks along +x, so a car is long in x while a bench, a fence or a shop front is long in y.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from manifold3d import CrossSection, Manifold, OpType
+
+from flaneur.city.assets.materials import MATERIALS
+from flaneur.city.assets.tiles import PLAIN
+from flaneur.city.scene import QUANTUM, Prototype
+from flaneur.errors import UserError
+
+MATERIAL_NAMES = list(MATERIALS)
+MATERIAL_INDEX = {name: k for k, name in enumerate(MATERIAL_NAMES)}
+Vec = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    solid: Manifold
+    material: str
+    mapping: str  # box: by the face's main axis, in metres; fit: the tile once over the part; wrap: around z
+
+
+class Shape:
+    """Collects parts; every method returns the shape, so calls chain."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+
+    def add(self, solid: Manifold, material: str, mapping: str = "box") -> Shape:
+        if material not in MATERIAL_INDEX:
+            raise KeyError(f"no material '{material}'")
+        self.parts.append(Part(solid.as_original(), material, mapping))
+        return self
+
+    def box(self, centre: Vec, size: Vec, material: str, mapping: str = "box", tilt: Vec = (0, 0, 0)) -> Shape:
+        """A cuboid around its centre, turned by `tilt` degrees about x, y, z."""
+        solid = Manifold.cube(size, True)
+        if any(tilt):
+            solid = solid.rotate(tilt)
+        return self.add(solid.translate(centre), material, mapping)
+
+    def rod(self, start: Vec, end: Vec, radius: float, material: str, end_radius: float | None = None, sides: int = 6, mapping: str = "box") -> Shape:
+        """A prism or cone frustum between two points; `radius` is that of a circle of equal area."""
+        a, b = np.array(start, float), np.array(end, float)
+        length = float(np.linalg.norm(b - a))
+        solid = Manifold.cylinder(length, _corner(radius, sides), _corner(radius if end_radius is None else end_radius, sides), sides)
+        if sides == 4:
+            solid = solid.rotate((0, 0, 45))
+        return self.add(solid.transform(_along((b - a) / length, a)), material, mapping)
+
+    def ball(self, centre: Vec, radii: Vec | float, material: str, segments: int = 8, mapping: str = "box") -> Shape:
+        """An ellipsoid of `segments` around (a multiple of 4): 8 gives 32 triangles, 12 gives 72."""
+        rx, ry, rz = (radii, radii, radii) if isinstance(radii, (int, float)) else radii
+        return self.add(Manifold.sphere(1.0, segments).scale((rx, ry, rz)).translate(centre), material, mapping)
+
+    def slab(self, outline: list[tuple[float, float]], width: float, material: str, y: float = 0.0, mapping: str = "box") -> Shape:
+        """A side view (x, z) extruded across y, centred on `y`."""
+        solid = Manifold.extrude(_section(outline), width).rotate((90, 0, 0)).translate((0, y + width / 2, 0))
+        return self.add(solid, material, mapping)
+
+    def plan(self, outline: list[tuple[float, float]], low: float, high: float, material: str, taper: float = 1.0, mapping: str = "box") -> Shape:
+        """A plan view (x, y) extruded from `low` to `high`; `taper` scales the top."""
+        solid = Manifold.extrude(_section(outline), high - low, 0, 0.0, (taper, taper)).translate((0, 0, low))
+        return self.add(solid, material, mapping)
+
+    def lathe(self, profile: list[tuple[float, float]], material: str, at: Vec = (0, 0, 0), sides: int = 8, mapping: str = "wrap") -> Shape:
+        """A profile (radius, z) from bottom to top, turned around the vertical axis."""
+        closed = [(0.0, profile[0][1]), *profile, (0.0, profile[-1][1])]
+        return self.add(Manifold.revolve(_section(closed), sides).translate(at), material, mapping)
+
+    def ring(self, centre: Vec, radius: float, thickness: float, material: str, axis: str = "y", segments: int = 12, sides: int = 3) -> Shape:
+        """A torus with a coarse section: a tyre (axis y) or a hoop (axis z)."""
+        section = CrossSection.circle(_corner(thickness, sides), sides).translate((radius, 0))
+        solid = Manifold.revolve(section, segments)
+        turn = {"x": (0, 90, 0), "y": (90, 0, 0), "z": (0, 0, 0)}[axis]
+        return self.add(solid.rotate(turn).translate(centre), material)
+
+    def hull(self, points: list[Vec], material: str, mapping: str = "box") -> Shape:
+        return self.add(Manifold.hull_points(np.array(points, float)), material, mapping)
+
+    def loft(self, low: tuple[float, float, float, float, float], high: tuple[float, float, float, float, float], material: str) -> Shape:
+        """The hull of two rectangles (x0, x1, y0, y1, z): a car's cabin, a tapering post."""
+        return self.hull([(x, y, r[4]) for r in (low, high) for x in r[:2] for y in r[2:4]], material)
+
+    def panel(self, centre: Vec, size: tuple[float, float], material: str, facing: str = "x", depth: float = 0.02, mapping: str = "fit") -> Shape:
+        """A thin plate (width, height) whose face looks along an axis."""
+        w, h = size
+        return self.box(centre, {"x": (depth, w, h), "y": (w, depth, h), "z": (w, h, depth)}[facing], material, mapping)
+
+    def turned(self, degrees: float) -> Shape:
+        out = Shape()
+        out.parts = [Part(p.solid.rotate((0, 0, degrees)), p.material, p.mapping) for p in self.parts]
+        return out
+
+    def moved(self, offset: Vec) -> Shape:
+        out = Shape()
+        out.parts = [Part(p.solid.translate(offset), p.material, p.mapping) for p in self.parts]
+        return out
+
+    def join(self, other: Shape) -> Shape:
+        self.parts.extend(other.parts)
+        return self
+
+    def build(self, name: str, class_id: int, fine_name: str) -> Prototype:
+        """One watertight mesh: all parts united, standing on z = 0, its box centred on the origin."""
+        originals = [Part(p.solid.as_original(), p.material, p.mapping) for p in self.parts]
+        by_id = {p.solid.original_id(): p for p in originals}
+        mesh = Manifold.batch_boolean([p.solid for p in originals], OpType.Add).simplify(4 * QUANTUM).to_mesh64()
+        points, faces = np.asarray(mesh.vert_properties, np.float64)[:, :3], np.asarray(mesh.tri_verts, np.int64)
+        runs = np.diff(np.asarray(mesh.run_index)) // 3
+        owner = np.repeat(np.asarray(mesh.run_original_id), runs)
+        low, high = points.min(0), points.max(0)
+        shift = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, low[2]])
+        points = np.rint((points - shift) / QUANTUM)
+        points, faces, kept = _weld(points, faces)
+        points, owner = points * QUANTUM, owner[kept]
+        uv, materials = np.zeros((len(faces), 3, 2)), np.zeros(len(faces), np.uint16)
+        for original in np.unique(owner):
+            part, mine = by_id[int(original)], owner == original
+            materials[mine] = MATERIAL_INDEX[part.material]
+            uv[mine] = _map(part, points[faces[mine]], shift)
+        return assemble(name, class_id, fine_name, points, faces, uv, materials)
+
+
+def assemble(name: str, class_id: int, fine_name: str, points: np.ndarray, faces: np.ndarray, uv: np.ndarray, materials: np.ndarray) -> Prototype:
+    """A prototype of points [V, 3], faces [F, 3], UVs per corner [F, 3, 2]: vertices are split along UV seams alone."""
+    corners = np.concatenate([faces.reshape(-1, 1), np.rint(uv.reshape(-1, 2) / QUANTUM)], 1).astype(np.int64)
+    unique, inverse = np.unique(corners, axis=0, return_inverse=True)
+    volume = float(np.einsum("fi,fi->f", points[faces[:, 0]], np.cross(points[faces[:, 1]], points[faces[:, 2]])).sum() / 6)
+    return Prototype(
+        name, class_id, fine_name, points[unique[:, 0]].astype(np.float32), inverse.reshape(-1, 3).astype(np.int32),
+        (unique[:, 1:] * QUANTUM).astype(np.float32), materials.astype(np.uint16), round(volume, 6),
+    )  # fmt: skip
+
+
+def _corner(radius: float, sides: int) -> float:
+    """Circumradius of the regular polygon whose area equals the circle's."""
+    return radius * math.sqrt(math.pi / (sides / 2 * math.sin(2 * math.pi / sides)))
+
+
+def _section(outline: list[tuple[float, float]]) -> CrossSection:
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(outline, outline[1:] + outline[:1]))
+    return CrossSection([outline if area > 0 else outline[::-1]])
+
+
+def _along(direction: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """[3, 4] transform that turns +z into `direction`."""
+    helper = np.array([0.0, 1.0, 0.0]) if abs(direction[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+    x = np.cross(helper, direction)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(direction, x), direction, origin], 1)
+
+
+def _weld(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Merge vertices that rounding brought together and drop the faces that vanish."""
+    unique, inverse = np.unique(points, axis=0, return_inverse=True)
+    faces = inverse.reshape(-1)[faces]
+    kept = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return unique, faces[kept], kept
+
+
+def _map(part: Part, corners: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """UVs [F, 3, 2] of a part's faces [F, 3, 3]."""
+    if part.material in PLAIN:
+        return np.full((*corners.shape[:2], 2), 0.5)
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    axis = np.argmax(np.abs(normal), 1)
+    sign = np.sign(np.take_along_axis(normal, axis[:, None], 1))  # [F, 1]
+    x, y, z = corners[..., 0], corners[..., 1], corners[..., 2]
+    size = np.array(MATERIALS[part.material].size)
+    if part.mapping == "wrap":
+        return _wrap(part, corners, shift, axis, size)
+    side = axis[:, None]
+    uv = np.stack([np.where(side == 0, sign * y, np.where(side == 1, -sign * x, x)), np.where(side == 2, y, z)], -1)
+    if part.mapping == "box":
+        return uv / size
+    if part.mapping != "fit":
+        raise UserError(f"unknown UV mapping '{part.mapping}': known are box, fit, wrap")
+    for a in range(3):  # every side of the part shows the tile once
+        mine = axis == a
+        if mine.any():
+            low, high = uv[mine].min((0, 1)), uv[mine].max((0, 1))
+            for s in (-1, 1):
+                rows = mine & (sign[:, 0] == s)
+                if rows.any():
+                    low, high = uv[rows].min((0, 1)), uv[rows].max((0, 1))
+                    uv[rows] = (uv[rows] - low) / np.maximum(high - low, 1e-9)
+    return uv
+
+
+def _wrap(part: Part, corners: np.ndarray, shift: np.ndarray, axis: np.ndarray, size: np.ndarray) -> np.ndarray:
+    box = np.array(part.solid.bounding_box()).reshape(2, 3)
+    centre, radius = box.mean(0) - shift, float((box[1] - box[0])[:2].max() / 2)
+    dx, dy = corners[..., 0] - centre[0], corners[..., 1] - centre[1]
+    turn = np.arctan2(dy, dx) / (2 * np.pi)
+    turn = np.where(turn - turn[:, :1] > 0.5, turn - 1, np.where(turn - turn[:, :1] < -0.5, turn + 1, turn))  # no face spans the seam
+    repeats = max(1, round(2 * np.pi * radius / size[0]))
+    uv = np.stack([turn * repeats, corners[..., 2] / size[1]], -1)
+    flat = axis == 2
+    uv[flat] = corners[flat][..., :2] / size
+    return uv
