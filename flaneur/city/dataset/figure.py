@@ -14,6 +14,7 @@ from flaneur.classes import SCALE_GROUPS, load_classes
 WORDS = 120
 INK = {"small": "#c0392b", "medium": "#1f6f8b", "large": "#3d3d3d"}
 DPI = 150
+GROWTH = 0.85 ** np.arange(16) * 4.0  # scales of the words, tried from the largest
 
 
 def write_figure(summary: dict[str, Any], path: Path) -> list[Path]:
@@ -74,14 +75,16 @@ def _cloud(axes: Any, summary: dict[str, Any]) -> None:
         return
     width, height = 150.0, 105.0
     most = words[0][1]
-    paths, boxes = [], []
-    for word, count in words:
-        path = TextPath((0, 0), word.replace("_", " "), size=3.0 + 8.0 * math.sqrt(count / most))
-        box = path.get_extents()
-        paths.append((path, box))
-        boxes.append((box.width + 1.2, box.height + 1.4))
-    colors = _inks(len(words))
-    for (path, box), at, color in zip(paths, place_words(np.array(boxes), width, height), colors, strict=True):
+    # Sizes follow the root of the counts, as areas then follow the counts; all grow until the frame is full.
+    drawn = [TextPath((0, 0), word.replace("_", " "), size=2.2 + 8.0 * math.sqrt(count / most)) for word, count in words]
+    paths: list[Any] = []
+    places = np.zeros((0, 2))
+    for scale in GROWTH:
+        paths = [(p, p.get_extents()) for p in (path.transformed(Affine2D().scale(scale)) for path in drawn)]
+        places = place_words(np.array([(box.width + 1.0, box.height + 1.2) for _, box in paths]), width, height)
+        if np.isfinite(places).all():
+            break
+    for (path, box), at, color in zip(paths, places, _inks(len(words)), strict=True):
         if np.isfinite(at).all():
             move = Affine2D().translate(at[0] - (box.x0 + box.x1) / 2, at[1] - (box.y0 + box.y1) / 2)
             axes.add_patch(PathPatch(path.transformed(move), color=color, lw=0))

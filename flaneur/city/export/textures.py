@@ -16,7 +16,8 @@ from flaneur.city.scene import Scene
 from flaneur.errors import UserError
 
 TILE_PIXELS = 128
-TINT_STEP = 17  # tints are rounded to 16 levels a channel, so that equal-looking instances share one material
+MANY_LOOKS = 1500  # beyond this many pairs of prototype and tint, tints are rounded to 16 levels a channel
+TINT_STEP = 17
 GLASS_ROUGHNESS = 0.08
 LIT = ("dusk", "night")
 
@@ -71,8 +72,11 @@ def looks(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     Prototypes without a tinted material have one look, white.
     """
     tinted = np.array([any(material(scene.materials[m]).tinted for m in np.unique(p.materials)) for p in scene.prototypes], bool)
-    tint = np.rint(scene.instances.tint.astype(np.float64) / TINT_STEP).astype(np.int64) * TINT_STEP
+    tint = scene.instances.tint.astype(np.int64)
     tint[~tinted[scene.instances.prototype]] = 255
     keys = np.concatenate([scene.instances.prototype.astype(np.int64)[:, None], tint], 1)
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+    if len(distinct) > MANY_LOOKS:
+        keys[:, 1:] = np.rint(tint / TINT_STEP).astype(np.int64) * TINT_STEP
+        distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     return distinct, inverse.reshape(-1)
