@@ -70,7 +70,7 @@ class Stock:
         """A few steps of size per class, where the volume stays in the class's range."""
         scale = rng.choice(SCALES.get(asset.class_name, (1.0,)), len(variant))
         low, high = self._scales[asset.rows[variant]].T
-        return np.where((scale > low) & (scale < high), scale, 1.0)
+        return np.clip(scale, np.ceil(low * 100) / 100, np.floor(high * 100) / 100)
 
     def tints(self, prototypes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """[n, 3] u8, each from its variant's palette."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import shapely
+from scipy.spatial import Voronoi
 from shapely import STRtree
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
@@ -129,7 +130,7 @@ def _boundaries(graph: CityGraph, site: BlockSite, block_id: int, built: list[Ba
     edge = site.open.boundary
     lots = [to_shapely(lot.polygon).boundary for lot in graph.lots if lot.block == block_id]
     if not lots and len(built) > 1:
-        lots = [_between(built, site.open)]
+        lots = [_between(built)]
     inner = shapely.union_all(lots).intersection(site.open.buffer(-0.4)) if lots else shapely.LineString()
     window = shapely.box(0, 0, graph.size, graph.size).boundary.buffer(0.3)
     out = []
@@ -141,7 +142,7 @@ def _boundaries(graph: CityGraph, site: BlockSite, block_id: int, built: list[Ba
     return out
 
 
-def _between(built: list[BaseGeometry], open_ground: BaseGeometry) -> BaseGeometry:
+def _between(built: list[BaseGeometry]) -> BaseGeometry:
     """Lines of equal distance between neighbouring buildings of a block."""
     points, owner = [], []
     for k, shape in enumerate(built):
@@ -150,11 +151,15 @@ def _between(built: list[BaseGeometry], open_ground: BaseGeometry) -> BaseGeomet
         points.append(p)
         owner += [k] * len(p)
     unique, first = np.unique(np.concatenate(points), axis=0, return_index=True)
-    cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(unique), extend_to=open_ground.envelope))
-    inside, cell = STRtree(cells).query(shapely.points(unique), predicate="intersects")
-    whose = np.array(owner)[first[inside]]
-    lots = [shapely.union_all(cells[np.unique(cell[whose == k])], grid_size=0.01) for k in range(len(built)) if (whose == k).any()]
-    return shapely.simplify(shapely.union_all([lot.boundary for lot in lots]), 1.0)
+    if len(unique) < 4:
+        return shapely.LineString()
+    whose = np.array(owner)[first]
+    cells = Voronoi(unique)
+    parting = whose[cells.ridge_points[:, 0]] != whose[cells.ridge_points[:, 1]]
+    ends = np.array([v for v, kept in zip(cells.ridge_vertices, parting, strict=True) if kept]).reshape(-1, 2)
+    segments = cells.vertices[ends[(ends >= 0).all(1)]]
+    near = segments[(np.abs(segments) < 1e4).all((1, 2))]
+    return shapely.simplify(shapely.line_merge(shapely.multilinestrings(np.round(near, 2))), 1.0) if len(near) else shapely.LineString()
 
 
 def _bays(ground: BaseGeometry) -> tuple[np.ndarray, list[np.ndarray]]:
