@@ -1,0 +1,8 @@
+"""Simulator, perception, mapping and scoring as one vector environment; the executor that moves every method."""
+
+from flaneur.env.config import EnvConfig, ExecutorConfig
+from flaneur.env.context import Context
+from flaneur.env.executor import Executor
+from flaneur.env.semantic import SemanticEnv, frontier
+
+__all__ = ["Context", "EnvConfig", "Executor", "ExecutorConfig", "SemanticEnv", "frontier"]

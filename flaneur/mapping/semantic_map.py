@@ -78,7 +78,7 @@ class SemanticMap:
         self._edges = torch.tensor(grid.height_edges, device=self.device)
         self._mean, self._channel = mean.to(self.device, torch.float32), torch.from_numpy(channel).to(self.device)
         self._ones = new(b, self.channels, 1, 1, value=1)
-        self._views = self._warp_views()
+        self.views = self._warp_views()
 
     def _warp_views(self) -> dict[str, Any]:
         b, c, v, layer = self.num_envs, self.class_count, self.grid.bins * self.grid.cells**2, self.grid.cells**2
@@ -91,8 +91,8 @@ class SemanticMap:
         }  # fmt: skip
         return {name: wp.from_torch(t) for name, t in shaped.items()}
 
-    def _launch(self, kernel: Any, dim: tuple[int, ...], *inputs: Any) -> None:
-        views = self._views
+    def launch(self, kernel: Any, dim: tuple[int, ...], *inputs: Any) -> None:
+        views = self.views
         arguments = [views[i] if isinstance(i, str) else wp.from_torch(i) if isinstance(i, Tensor) else i for i in inputs]
         stream = wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self.device))) if self.device.type == "cuda" else nullcontext()
         with stream:
@@ -115,11 +115,11 @@ class SemanticMap:
         focal, centre, cells = wp.vec2(camera.fx, camera.fy), wp.vec2(camera.cx, camera.cy), self.grid.cells
         voxel = torch.empty(b, height, width, dtype=torch.int32, device=self.device)
         place = ("ground", "scene", "edges", self.grid.cell, cells)
-        self._launch(kernels.locate, (b, height, width), depth, matrix, focal, centre, *place, voxel, "slot_of", "touched", "used", "occupancy", "planar")
-        self._launch(kernels.accumulate, (b, height, similarity.shape[3]), similarity, voxel, "slot_of", "counts", "sums")
-        self._launch(kernels.observe, (b, height * width), "used", "touched", "slot_of", "counts", "sums", "mean", self.logit_scale, self.sky, self._of_log_odds, cells, self.grid.bins, "observation_map", "affected")  # fmt: skip
+        self.launch(kernels.locate, (b, height, width), depth, matrix, focal, centre, *place, voxel, "slot_of", "touched", "used", "occupancy", "planar")
+        self.launch(kernels.accumulate, (b, height, similarity.shape[3]), similarity, voxel, "slot_of", "counts", "sums")
+        self.launch(kernels.observe, (b, height * width), "used", "touched", "slot_of", "counts", "sums", "mean", self.logit_scale, self.sky, self._of_log_odds, cells, self.grid.bins, "observation_map", "affected")  # fmt: skip
         stride = self.config.carve_stride
-        self._launch(carve, (b, -(-height // stride), -(-width // stride)), depth, matrix, focal, centre, stride, camera.max_range, self.config.carve_misses, *place, "occupancy", "planar")
+        self.launch(carve, (b, -(-height // stride), -(-width // stride)), depth, matrix, focal, centre, stride, camera.max_range, self.config.carve_misses, *place, "occupancy", "planar")
 
     def fuse(self, beta: Tensor | None = None) -> None:
         """Fuse the pending observation with beta [B, K, h, w] (ones when absent); K = `channels`, nearest over the map."""
@@ -127,8 +127,8 @@ class SemanticMap:
         if beta.ndim != 4 or beta.shape[:2] != (self.num_envs, self.channels):
             raise UserError(f"map: beta is of shape {tuple(beta.shape)}, expected [{self.num_envs}, {self.channels}, h, w]")
         dim, cells = (self.num_envs, self._touched.shape[1]), self.grid.cells
-        self._launch(kernels.fuse, dim, "used", "touched", "counts", "sums", "mean", self.logit_scale, self.config.centred, beta, "channel", self.config.bound, cells, "log_odds", "observed")
-        self._launch(kernels.project, dim, "used", "touched", "slot_of", "log_odds", "observed", self.sky, self._of_log_odds, cells, self.grid.bins, "probabilities", "labels")
+        self.launch(kernels.fuse, dim, "used", "touched", "counts", "sums", "mean", self.logit_scale, self.config.centred, beta, "channel", self.config.bound, cells, "log_odds", "observed")
+        self.launch(kernels.project, dim, "used", "touched", "slot_of", "log_odds", "observed", self.sky, self._of_log_odds, cells, self.grid.bins, "probabilities", "labels")
 
     @property
     def _of_log_odds(self) -> bool:
@@ -137,7 +137,7 @@ class SemanticMap:
     def forget(self) -> None:
         """Drop the pending observation."""
         dim = (self.num_envs, self._touched.shape[1])
-        self._launch(kernels.clear, dim, "used", "touched", "slot_of", "counts", "sums", self.grid.cells, "observation_map", "affected")
+        self.launch(kernels.clear, dim, "used", "touched", "slot_of", "counts", "sums", self.grid.cells, "observation_map", "affected")
         self._used.zero_()
 
     def reset(self, environments: Iterable[int] | None = None, scenes: Sequence[int] | None = None) -> None:
