@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import manifold3d
-import numpy as np
-from shapely.geometry import Polygon
-from shapely.geometry.polygon import orient
+from dataclasses import replace
 
-from flaneur.city.assets.materials import MATERIALS
+import numpy as np
+import shapely
+from shapely import affinity
+from shapely.geometry import Polygon
+
 from flaneur.city.grammar.built import BuiltBuilding, Facade
+from flaneur.city.grammar.derive import derive, tint_of
+from flaneur.city.grammar.interpreter import Model
+from flaneur.city.grammar.jobs import Architect, Job, to_shapely
+from flaneur.city.grammar.masses import MassPlan
+from flaneur.city.grammar.mesh import BuildingMesh, build_mesh
+from flaneur.city.grammar.outlines import clean, largest
+from flaneur.city.grammar.surroundings import Surroundings
 from flaneur.city.layout.graph import CityGraph
-from flaneur.city.layout.graph import Polygon as GraphPolygon
 from flaneur.city.planning.library import CityPlan, RuleLibrary
 from flaneur.city.scene import Prototype
 from flaneur.classes import load_classes
@@ -18,55 +25,98 @@ from flaneur.classes import load_classes
 SKYSCRAPER_HEIGHT = 60.0  # metres
 SHED_VOLUME = 100.0  # m3: below it a building is a shed
 SMALLEST_VOLUME = 5.0  # m3: below it nothing is built
-
-
-def _shapely(polygon: GraphPolygon) -> Polygon:
-    return orient(Polygon(polygon.exterior, polygon.holes))
-
-
-def _simple(footprint: Polygon, height: float, name: str, style: str) -> tuple[Prototype, np.ndarray]:
-    names = list(MATERIALS)
-    centre = np.round(np.array(footprint.centroid.coords[0]), 2)
-    rings = [np.round(np.array(r.coords)[:-1] - centre, 2) for r in (footprint.exterior, *footprint.interiors)]
-    solid = manifold3d.Manifold.extrude(manifold3d.CrossSection(rings, manifold3d.FillRule.EvenOdd), height)
-    mesh = solid.to_mesh()
-    vertices, faces = np.asarray(mesh.vert_properties)[:, :3], np.asarray(mesh.tri_verts)
-    corners = vertices[faces]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    uv = np.where(np.abs(normal[:, None, 2:]) > 0, corners[..., :2] / 4, np.stack([corners[..., 0] + corners[..., 1], corners[..., 2]], -1) / 3)
-    volume = float(solid.volume())
-    kind = "shed" if volume < SHED_VOLUME else "skyscraper" if height >= SKYSCRAPER_HEIGHT else "building"
-    materials = np.where(normal[:, 2] > 0, names.index("roof_gravel"), names.index("concrete")).astype(np.uint16)
-    flat = np.arange(3 * len(faces), dtype=np.int32).reshape(-1, 3)
-    prototype = Prototype(name, load_classes()[kind].id, style.replace("_", " "), corners.reshape(-1, 3).astype(np.float32), flat, uv.reshape(-1, 2).astype(np.float32), materials, volume)
-    return prototype, np.array([centre[0], centre[1], 0.0])
+DETAIL_TRIANGLES = 13_000  # of a whole scene, shared evenly
+DETAILS_EACH = (24, 200)  # triangles, least and most
+LANDMARK_AREA = 1500.0  # m2: a lot from this size on may carry the city's landmark
 
 
 def build_buildings(graph: CityGraph, plan: CityPlan, library: RuleLibrary, seed: int) -> list[BuiltBuilding]:
-    """Every mapped building and every lot, in the order of the graph."""
-    rules = {r.name: r for r in library.rules}
-    assigned = {a.block: a for a in plan.assignments}
-    built = []
-    for k, item in enumerate([*graph.buildings, *graph.lots]):
-        assignment = assigned.get(item.block)
-        rule = rules.get(assignment.rule) if assignment else None
-        mapped = k < len(graph.buildings)
-        if not mapped and (rule is None or rule.architecture is None):
-            continue
-        style = "plaster_perimeter" if rule is None or rule.architecture is None else (assignment.style or rule.architecture.style)
-        footprint = _shapely(item.polygon)
-        height = 3.2 * rule.architecture.storeys.default if not mapped else item.height
-        footprint = footprint if mapped else footprint.buffer(-2.0, join_style="mitre")
-        if footprint.geom_type != "Polygon" or footprint.area * height < SMALLEST_VOLUME:
-            continue
-        prototype, position = _simple(footprint, height, f"{'building' if mapped else 'lot'}_{item.id}", style)
-        ring = list(footprint.exterior.coords)
-        facades = [Facade(a, b, height) for a, b in zip(ring, ring[1:], strict=False)]
-        a, b = max(zip(ring, ring[1:], strict=False), key=lambda e: (e[0][0] - e[1][0]) ** 2 + (e[0][1] - e[1][1]) ** 2)
-        outward = float(np.arctan2(a[0] - b[0], b[1] - a[1]))
-        built.append(BuiltBuilding(
-            prototype, position, footprint, item.block, rule.name if rule else "", style, np.array([220, 214, 200], np.uint8), mapped,
-            clipped=bool(getattr(item, "clipped", False)), osm=getattr(item, "osm", None), name=getattr(item, "name", ""),
-            entrances=[((a[0] + b[0]) / 2, (a[1] + b[1]) / 2, outward)], flat_roofs=[(footprint, height)], facades=facades,
-        ))  # fmt: skip
+    """Every mapped building and every lot, in the order of the graph; what stays under 5 m3 is left out."""
+    architect = Architect(graph, plan, library, seed)
+    mapped = [(b, to_shapely(b.polygon)) for b in graph.buildings]
+    lots = [(lot, to_shapely(lot.polygon)) for lot in graph.lots]
+    streets = Surroundings(graph, [p for _, p in mapped])
+    landmark = _landmark(graph, architect)
+    jobs = [architect.mapped(b, p) for b, p in mapped if not p.is_empty]
+    jobs += [job for lot, p in lots if (job := architect.lot(lot, p, streets, lot.id == landmark)) is not None]
+    cleaned = [_clean_plans(job) for job in jobs]
+    footprints = [shapely.union_all([p.polygon for p in plans]) if plans else Polygon() for plans in cleaned]
+    around = Surroundings(graph, [largest(f) for f in footprints])
+    flat_plans = [(k, p.polygon) for k, plans in enumerate(cleaned) for p in plans]
+    kinds = around.kinds([p for _, p in flat_plans], [k for k, _ in flat_plans])
+    budget = int(np.clip(DETAIL_TRIANGLES / max(len(jobs), 1), *DETAILS_EACH))
+    built, at = [], 0
+    for job, plans in zip(jobs, cleaned, strict=True):
+        own = kinds[at : at + len(plans)]
+        at += len(plans)
+        if plans and (building := _build(job, plans, own, around, budget)) is not None:
+            built.append(building)
     return built
+
+
+def _landmark(graph: CityGraph, architect: Architect) -> int | None:
+    """The largest lot of a centre that carries towers."""
+    if graph.place_type != "cbd":
+        return None
+    lots = [(to_shapely(lot.polygon).area, -lot.id) for lot in graph.lots if architect.style(lot.block) in ("glass_tower", "stone_office") and not lot.use]
+    area, number = max(lots, default=(0.0, 0))
+    return -number if area >= LANDMARK_AREA else None
+
+
+def _clean_plans(job: Job, erode: float = 0.0) -> list[MassPlan]:
+    plans = []
+    for k, plan in enumerate(job.plans):
+        # Neighbouring parts are drawn in by different hairs, so that no two share an edge.
+        polygon = clean(plan.polygon, erode=erode * (1 + k % 3))
+        if not polygon.is_empty and polygon.area > 0.5:
+            plans.append(replace(plan, polygon=polygon))
+    return plans
+
+
+def _build(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around: Surroundings, budget: int) -> BuiltBuilding | None:
+    low = min(plan.low for plan in plans)
+    if sum(p.polygon.area * (p.height - p.low) for p in plans) < SMALLEST_VOLUME:
+        return None
+    bounds = shapely.union_all([p.polygon for p in plans]).bounds
+    centre = round((bounds[0] + bounds[2]) / 2, 2), round((bounds[1] + bounds[3]) / 2, 2)
+    small = plans[0].polygon.area * (job.top - low) < SHED_VOLUME
+    model, mesh = _first_closed(job, plans, kinds, centre, 12 if small else budget)
+    if mesh is None or mesh.volume < SMALLEST_VOLUME:
+        return None
+    kind = "shed" if mesh.volume < SHED_VOLUME else "skyscraper" if job.top >= SKYSCRAPER_HEIGHT else "building"
+    fine = ("garden shed" if job.style == "timber_house" else "garage") if kind == "shed" and job.fine_name not in ("kiosk", "hut", "carport", "greenhouse") else job.fine_name
+    prototype = Prototype(job.name, load_classes()[kind].id, fine, mesh.vertices, mesh.faces, mesh.uv, mesh.materials, mesh.volume)
+    return _described(job, prototype, model, plans, kinds, centre)
+
+
+def _first_closed(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], centre: tuple[float, float], budget: int) -> tuple[Model, BuildingMesh | None]:
+    """The full building; where snapping pinches it, the same with its outlines drawn in by 2 cm, then without roof and details."""
+    model = Model()
+    for erode, plain in ((0.0, False), (0.02, False), (0.02, True), (0.06, True)):
+        tried = plans if not erode else _clean_plans(job, erode)
+        sides = kinds if not erode else [[["side"] * (len(r.coords) - 1) for r in (p.polygon.exterior, *p.polygon.interiors)] for p in tried]
+        if not tried:
+            continue
+        model = derive(job, tried, sides, centre, budget, plain)
+        mesh = build_mesh(model)
+        if mesh is not None:
+            return model, mesh
+    return model, None
+
+
+def _described(job: Job, prototype: Prototype, model: Model, plans: list[MassPlan], kinds: list[list[list[str]]], centre: tuple[float, float]) -> BuiltBuilding:
+    x, y = centre
+    ground = [(p, k) for p, k in zip(plans, kinds, strict=True) if p.low < 0.3] or list(zip(plans, kinds, strict=True))
+    footprint = job.footprint if job.mapped else largest(shapely.union_all([p.polygon for p, _ in ground]))
+    facades = []
+    for p, rings in ground:
+        for ring, row in zip((p.polygon.exterior, *p.polygon.interiors), rings, strict=True):
+            corners = list(ring.coords)
+            facades += [Facade(a, b, p.height - p.roof_height, kind != "party") for a, b, kind in zip(corners, corners[1:], row, strict=False)]
+    return BuiltBuilding(
+        prototype, np.array([x, y, 0.0]), footprint, job.block, job.rule, job.style, tint_of(job), job.mapped, job.clipped, job.osm, job.title,
+        entrances=[(round(px + x, 3), round(py + y, 3), float(np.arctan2(oy, ox))) for (px, py), (ox, oy) in model.doors],
+        flat_roofs=[(affinity.translate(p, x, y), z) for p, z in model.flat_roofs],
+        obstacles=[(affinity.translate(p, x, y), low, high) for p, low, high in model.obstacles],
+        facades=facades,
+    )  # fmt: skip
