@@ -9,6 +9,7 @@ import numpy as np
 
 from flaneur.city.layout.graph import PlaceType
 
+_UNMAPPED_HEIGHT = 9.0  # metres, where no height is mapped
 BUSINESS = ("shop", "office", "bank", "restaurant", "cafe", "bar", "pub", "hotel", "fast_food")
 
 
@@ -23,6 +24,8 @@ class PlaceFeatures:
     largest: float  # m2
     business: float  # shops, offices, restaurants per hectare
     country: float  # farmland, meadow, forest
+    country_around: float  # the same in the 600 m around the window, of what the extract covers
+    cover_around: float
     road: float  # carriageway metres per hectare
     tracks: float  # share of the carriageway that is track or unpaved
     signals: float  # traffic signals and crossings per hectare
@@ -37,15 +40,15 @@ class PlaceFeatures:
 
 def classify(f: PlaceFeatures) -> PlaceType:
     """A short decision list; the thresholds were set on the extracts of the test data."""
-    city = 2.2 * f.cover + min(f.height, 40.0) / 25.0 + min(f.business, 25.0) / 12.0 + min(f.signals, 6.0) / 8.0
-    if f.largest > 4000 and f.height > 30:
-        city += 1.0
-    if city >= 2.4:
-        return "cbd"
-    if city >= 1.05 and f.country < 0.3 and (f.cover > 0.22 or city > 1.6):
-        return "town"
-    if f.country > 0.25 or (f.cover < 0.07 and f.business < 1) or f.tracks > 0.3:
+    height = f.height if f.height > 0 else _UNMAPPED_HEIGHT
+    city = 2.2 * f.cover + min(height, 40.0) / 25.0 + min(f.business, 25.0) / 12.0 + min(f.signals, 6.0) / 8.0
+    lively = f.business >= 1.0 or f.signals >= 1.0 or f.height > 10.0
+    if not lively and (f.country_around > 0.2 or f.cover_around < 0.05):
         return "rural"
+    if city >= 2.2 or (f.largest > 4000 and f.height > 30):
+        return "cbd"
+    if city >= 1.3 or (city >= 0.92 and (f.cover > 0.24 or f.height > 10.5)):
+        return "town"
     return "suburb"
 
 

@@ -33,6 +33,7 @@ _PRIOR_ROOFS = {
     "suburb": (("gabled", 0.6), ("hipped", 0.3), ("flat", 0.1)),
     "rural": (("gabled", 0.75), ("hipped", 0.2), ("skillion", 0.05)),
 }
+_TALLEST_PRIOR = 30.0  # metres: mapped towers say little about their unmapped neighbours
 _EAVES = 2.2  # metres: what stays under the roof at least
 
 
@@ -92,7 +93,7 @@ class HeightModel:
         """`known`: (height m, footprint m2) of buildings in this place whose height is mapped."""
         self.place_type = place_type
         houses = sorted(h for h, area in known if area > 40)
-        self.middle = houses[len(houses) // 2] if len(houses) >= 5 else None
+        self.middle = min(houses[len(houses) // 2], _TALLEST_PRIOR) if len(houses) >= 5 else None
 
     def decide(self, osm: OsmRef, tags: Mapping[str, str], profile: Profile, polygon: shapely.Polygon) -> Decided:
         u = _uniforms(osm, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,15 @@ class Extract:
     @property
     def name(self) -> str:
         return self.path.name.split(".")[0]
+
+    @cached_property
+    def core(self) -> tuple[float, float, float, float]:
+        """The box of its buildings and streets: long ways and relations reach far beyond what was extracted."""
+        middles = [s.outers[0].mean(0) for s in self.shapes if "building" in s.tags] or [line.coords.mean(0) for line in self.lines if "highway" in line.tags]
+        if not middles:
+            raise UserError(f"{self.path}: holds no streets; fetch an extract with highways (it covers {self.covers()})")
+        m = np.array(middles)
+        return (*m.min(0).tolist(), *m.max(0).tolist())
 
     def covers(self) -> str:
         return "W,S,E,N " + ",".join(f"{v:.6f}" for v in self.bounds)
