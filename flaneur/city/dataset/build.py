@@ -14,8 +14,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flaneur import __version__
 from flaneur.city.dataset.index import Index, Record
@@ -23,6 +25,10 @@ from flaneur.city.dataset.manifest import Entry, Manifest, check_files, load_man
 from flaneur.city.dataset.statistics import scene_statistics
 from flaneur.city.scene import Scene
 from flaneur.errors import UserError
+
+if TYPE_CHECKING:
+    from flaneur.city.layout.graph import CityGraph
+    from flaneur.city.layout.osm import Extract
 
 GENERATOR = f"flaneur {__version__}"
 ENTRY_KEY = "manifest_entry"
@@ -127,7 +133,34 @@ def _record(entry: Entry, scene: Scene, checksum: str) -> Record:
 
 def make_scene(entry: Entry, osm_root: Path | None) -> Scene:
     """Layout, plan and grammar for one manifest entry."""
-    raise NotImplementedError
+    # Here and not above: a dataset is indexed and described without the libraries that building needs.
+    from flaneur.city.grammar.build import build_scene
+    from flaneur.city.planning.plan import make_plan
+
+    graph = _layout(entry, osm_root)
+    library, plan = make_plan(graph, planner=entry.planner, seed=entry.seed)
+    return build_scene(graph, library, plan, entry.seed, light=entry.light, name=entry.name)
+
+
+def _layout(entry: Entry, osm_root: Path | None) -> CityGraph:
+    if entry.synthetic:
+        from flaneur.city.layout.synthetic.city import synthetic_graph
+
+        return synthetic_graph(entry.synthetic, entry.seed, entry.name)
+    from flaneur.city.layout.mapped import window_graph
+    from flaneur.city.layout.window import Window
+
+    if osm_root is None or entry.window is None:
+        raise UserError(f"scene '{entry.name}': the folder of '{entry.osm}' is needed; name it with --osm-root")
+    return window_graph(_extract(Path(osm_root) / entry.osm), Window.from_box(*entry.window), entry.seed, entry.name)
+
+
+@lru_cache(maxsize=2)
+def _extract(path: Path) -> Extract:
+    """A manifest lists a place's windows one after the other, so its map is read once."""
+    from flaneur.city.layout.osm import read_extract
+
+    return read_extract(path)
 
 
 def _run(todo: list[Entry], out: Path, osm_root: Path | None, workers: int, make: Maker) -> Iterator[tuple[Entry, Record | UserError]]:
