@@ -17,7 +17,6 @@ from flaneur.errors import UserError
 COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "city": {
         "build": ("flaneur.cli.city:Build", "street map or synthetic layout -> annotated 3-D city"),
-        "fetch": ("flaneur.cli.city:Fetch", "get a street map from an Overpass server"),
         "check": ("flaneur.cli.city:Check", "placement, volumes, provenance of built cities"),
     },
     "export": ("flaneur.cli.export:Export", "a city as USD, glTF, GeoJSON, Parquet or points"),
