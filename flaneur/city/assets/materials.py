@@ -16,6 +16,7 @@ import numpy as np
 from flaneur.city.assets.canvas import Canvas, Color
 from flaneur.city.assets.facades import FACADES, KINDS
 from flaneur.city.assets.tiles import TILES
+from flaneur.city.assets.vehicle_tiles import VEHICLE_TILES
 from flaneur.errors import UserError
 
 TILE_SIZE = 128  # pixels
@@ -87,6 +88,8 @@ def _material(name: str) -> Material:
     if kind in KINDS and style in FACADES:
         reflectivity = 0.5 if FACADES[style].curtain else 0.35
         return Material(name, color, name, _BAY.get(style, (3.0, 3.2)), 0.85, reflectivity, 0.8, style in _TINTED_STYLES)
+    if name in VEHICLE_TILES:
+        return Material(name, color, name, (1.0, 1.0), 0.3, 0.4, VEHICLE_TILES[name], not name.startswith("wheel"))
     return Material(name, color, name, *_SPECIAL.get(name, _DEFAULT))
 
 
