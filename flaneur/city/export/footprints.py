@@ -1,15 +1,13 @@
-"""What each object covers on the ground, and where on Earth that is."""
+"""What each object covers on the ground."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import shapely
 
 from flaneur.city.scene import Prototype, Scene
-from flaneur.errors import UserError
 
 MESH_GROUPS = ("large", "background")  # footprint by projecting the mesh; the rest get their oriented box
 SLIVER = 1e-4  # metres: what scenes are quantised to
@@ -42,26 +40,3 @@ def footprints(scene: Scene, rows: np.ndarray) -> np.ndarray:
         out[n] = shapely.transform(local[k], lambda xy, m=m: xy @ m[:2, :2].T + m[:2, 3])
     return out
 
-
-def georeference(scene: Scene) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Window metres [n, 2] -> longitude and latitude [n, 2] (WGS 84); None for an invented city."""
-    if not scene.origin:
-        return None
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
-    try:
-        crs = CRS.from_user_input(scene.origin["crs"])
-        lon, lat = float(scene.origin["lon"]), float(scene.origin["lat"])
-    except (KeyError, CRSError, TypeError, ValueError) as error:
-        raise UserError(f"scene '{scene.name}', field 'origin': needs lon, lat and crs ({error}); build the scene again") from None
-    to_wgs84 = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
-    if "easting" in scene.origin and "northing" in scene.origin:
-        east, north = float(scene.origin["easting"]), float(scene.origin["northing"])
-    else:
-        east, north = to_wgs84.transform(lon, lat, direction="INVERSE")
-
-    def convert(xy: np.ndarray) -> np.ndarray:
-        return np.stack(to_wgs84.transform(xy[:, 0] + east, xy[:, 1] + north), 1)
-
-    return convert

@@ -15,7 +15,8 @@ import shapely
 
 from flaneur.city.export.annotations import columns, table
 from flaneur.city.export.files import replacing
-from flaneur.city.export.footprints import footprints, georeference
+from flaneur.city.export.footprints import footprints
+from flaneur.city.export.georeference import to_degrees
 from flaneur.city.scene import Scene
 
 METRES_PER_DEGREE = 111_320.0
@@ -26,10 +27,9 @@ LEFT_OUT = ("transform", "box_center", "tint", "class_id", "x", "y", "z")  # the
 def write_geojson(scene: Scene, path: Path, background: bool = False) -> None:
     """A FeatureCollection with one polygon per object (and per piece of background if asked)."""
     rows, shapes = _shapes(scene, background)
-    convert = georeference(scene)
+    convert = to_degrees(scene)
     place = convert or (lambda xy: xy / METRES_PER_DEGREE)
-    shapes = shapely.set_precision(shapely.transform(shapes, place), 10.0**-DIGITS, mode="pointwise")
-    shapes = shapely.orient_polygons(shapes, exterior_cw=False)
+    shapes = shapely.orient_polygons(shapely.transform(shapes, place), exterior_cw=False)
     data = {k: v if isinstance(v, list) else np.asarray(v).tolist() for k, v in columns(scene, rows).items() if k not in LEFT_OUT}
     with replacing(path) as target, target.open("w", encoding="utf-8") as file:
         head = {"type": "FeatureCollection", "name": scene.name, "licence": scene.licence, "georeferenced": convert is not None}
@@ -46,7 +46,7 @@ def write_geoparquet(scene: Scene, path: Path, background: bool = False) -> None
     import pyarrow.parquet as pq
 
     rows, shapes = _shapes(scene, background)
-    convert = georeference(scene)
+    convert = to_degrees(scene)
     if convert:
         shapes = shapely.transform(shapes, convert)
     shapes = shapely.orient_polygons(shapes, exterior_cw=False)

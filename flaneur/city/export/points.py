@@ -8,7 +8,7 @@ import numpy as np
 
 from flaneur.city.assets.materials import tile_image
 from flaneur.city.export.files import replacing
-from flaneur.city.export.footprints import georeference
+from flaneur.city.export.georeference import anchor
 from flaneur.city.export.textures import TILE_PIXELS, material
 from flaneur.city.scene import Scene
 from flaneur.errors import UserError
@@ -94,12 +94,10 @@ def _write_las(path: Path, points: np.ndarray, scene: Scene) -> None:
     header = laspy.LasHeader(point_format=7, version="1.4")
     header.scales = np.full(3, 1e-4)
     header.add_extra_dims([laspy.ExtraBytesParams("label", "u1", "class id"), laspy.ExtraBytesParams("instance", "i4", "instance id")])
-    shift = np.zeros(2)
-    if georeference(scene) and "easting" in scene.origin:
-        from pyproj import CRS
-
-        shift = np.array([scene.origin["easting"], scene.origin["northing"]], np.float64)
-        header.add_crs(CRS.from_user_input(scene.origin["crs"]))
+    found, shift = anchor(scene), np.zeros(2)
+    if found:
+        header.add_crs(found[0])
+        shift = found[1]
     header.offsets = np.array([*np.floor(shift), 0.0])
     cloud = laspy.LasData(header)
     cloud.x, cloud.y, cloud.z = points["x"] + shift[0], points["y"] + shift[1], points["z"].astype(np.float64)
