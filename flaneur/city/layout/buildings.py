@@ -16,7 +16,7 @@ from flaneur.city.layout.heights import HeightModel, Profile, tagged_profile
 from flaneur.city.layout.osm import Extract, Shape
 from flaneur.city.layout.window import Window
 
-LEAST_AREA = 3.0  # m2: smaller pieces are no buildings
+LEAST_AREA = 1.8  # m2: smaller pieces are no buildings
 _TOLERANCE = 0.05  # metres of outline simplification
 _MOST_VERTICES = 400
 

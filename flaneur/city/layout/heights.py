@@ -34,6 +34,7 @@ _PRIOR_ROOFS = {
     "rural": (("gabled", 0.75), ("hipped", 0.2), ("skillion", 0.05)),
 }
 _TALLEST_PRIOR = 30.0  # metres: mapped towers say little about their unmapped neighbours
+_LEAST_VOLUME = 6.0  # m3 of a building whose height is free
 _EAVES = 2.2  # metres: what stays under the roof at least
 
 
@@ -100,7 +101,7 @@ class HeightModel:
         height, source = self._total(profile)
         if height is None:
             height, source = self._prior(tags, polygon, u[0]), "prior"
-            height = max(height, profile.min_height + values.METRES_PER_LEVEL)
+            height = max(height, profile.min_height + values.METRES_PER_LEVEL, round(_LEAST_VOLUME / polygon.area, 1))
         use = tags.get("building", "yes")
         low = profile.min_height
         if use == "roof" and low == 0.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,9 @@ ATTRIBUTION = "(c) OpenStreetMap contributors, ODbL 1.0, https://www.openstreetm
 AREA_KEYS = ("building", "building:part", "landuse", "leisure", "natural", "amenity", "place", "waterway", "man_made", "tourism", "shop", "area:highway")
 LINE_KEYS = ("highway", "barrier", "waterway", "natural")
 POINT_KEYS = ("highway", "natural", "amenity", "barrier", "emergency", "shop", "tourism", "office", "man_made", "leisure", "crossing", "advertising")
+
+
+Relation = tuple[int, dict[str, str], list[tuple[str, int, str]]]  # id, tags, members as (n|w|r, id, role)
 
 
 @dataclass(frozen=True)
@@ -92,11 +96,11 @@ def read_extract(path: Path | str) -> Extract:
         raise UserError(f"{path}: damaged or no OSM data ({_one_line(error)}); give a complete .osm, .osm.gz or .osm.pbf file") from None
     if not len(ids):
         raise UserError(f"{path}: holds no OSM nodes; give an .osm, .osm.gz or .osm.pbf extract of a place")
-    repairs: dict[str, int] = {}
+    repairs: Counter[str] = Counter()
     located = _locate(ways, ids, coords, repairs)
     lines, shapes = _assemble(ways, located, relations, repairs)
     bounds = (*coords.min(0).tolist(), *coords.max(0).tolist())
-    return Extract(path, digest, bounds, lines, shapes, points, repairs)
+    return Extract(path, digest, bounds, lines, shapes, points, {k: n for k, n in repairs.items() if n})
 
 
 def _open(path: Path) -> tuple[Any, str]:
@@ -132,8 +136,8 @@ def _tags(item: Any) -> dict[str, str]:
     return {t.k: t.v for t in item.tags}
 
 
-def _read_relations(source: Any) -> tuple[list[tuple[int, dict[str, str], list[tuple[str, int, str]]]], set[int]]:
-    kept: dict[int, tuple[int, dict[str, str], list[tuple[str, int, str]]]] = {}
+def _read_relations(source: Any) -> tuple[list[Relation], set[int]]:
+    kept: dict[int, Relation] = {}
     for r in osmium.FileProcessor(source, osmium.osm.RELATION):
         if r.deleted or r.tags.get("type") not in ("multipolygon", "building", "boundary"):
             continue
@@ -172,7 +176,7 @@ def _read_nodes(source: Any) -> tuple[np.ndarray, np.ndarray, list[PointOfIntere
     return np.array(ids, np.int64)[order], coords, [points[k] for k in sorted(points)]
 
 
-def _locate(ways: dict[int, tuple[list[int], dict[str, str]]], ids: np.ndarray, coords: np.ndarray, repairs: dict[str, int]) -> dict[int, np.ndarray]:
+def _locate(ways: dict[int, tuple[list[int], dict[str, str]]], ids: np.ndarray, coords: np.ndarray, repairs: Counter[str]) -> dict[int, np.ndarray]:
     """Coordinates of every way; nodes that the extract lacks are skipped."""
     lengths = [len(nodes) for nodes, _ in ways.values()]
     refs = np.array([ref for nodes, _ in ways.values() for ref in nodes], np.int64)
@@ -189,8 +193,8 @@ def _locate(ways: dict[int, tuple[list[int], dict[str, str]]], ids: np.ndarray, 
     return located
 
 
-def _assemble(ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[int, np.ndarray], relations: list[Any], repairs: dict[str, int]) -> tuple[list[Line], list[Shape]]:
-    lines, shapes, consumed = [], [], set()
+def _assemble(ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[int, np.ndarray], relations: list[Relation], repairs: Counter[str]) -> tuple[list[Line], list[Shape]]:
+    lines, shapes = [], []
     extra: dict[int, dict[str, str]] = {}  # tags a building relation adds to its outline
     for rid, tags, members in relations:
         if tags.get("type") == "building":
@@ -199,24 +203,20 @@ def _assemble(ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[i
                 if kind == "w" and role == "outline" and ref in ways:
                     extra[ref] = {"building": "yes", **described}
             continue
-        outers = _rings([ref for kind, ref, role in members if kind == "w" and role in ("outer", "")], ways, located, repairs)
-        inners = _rings([ref for kind, ref, role in members if kind == "w" and role == "inner"], ways, located, repairs)
-        if not outers:
+        if not any(k in tags for k in AREA_KEYS) and "highway" not in tags:
             continue
-        if any(k in tags for k in AREA_KEYS) or "highway" in tags:
-            shapes.append(Shape("relation", rid, tuple(c for c, _ in outers), tuple(c for c, _ in inners), tags))
-            # A mapper's habit: the outer way repeats the relation's building tag.
-            consumed.update(ref for _, refs in outers for ref in refs if len(refs) == 1 and "building" in tags and "building" in ways[ref][1])
-        else:
-            # The old style: the outer way carries the tags, the relation only the holes.
-            for ring, refs in outers:
-                if len(refs) == 1 and any(k in ways[refs[0]][1] for k in AREA_KEYS):
-                    shapes.append(Shape("way", refs[0], (ring,), tuple(c for c, _ in inners), ways[refs[0]][1]))
-                    consumed.add(refs[0])
+        outers, open_outers = _rings([ref for kind, ref, role in members if kind == "w" and role in ("outer", "")], ways, located)
+        inners, open_inners = _rings([ref for kind, ref, role in members if kind == "w" and role == "inner"], ways, located)
+        repairs["rings_open"] += open_outers + open_inners
+        if not outers or (open_outers + open_inners and ("building" in tags or "building:part" in tags)):
+            # A building whose rings the extract does not hold in full has no known shape; land is taken as far as it goes.
+            repairs["relations_incomplete"] += 1
+            continue
+        shapes.append(Shape("relation", rid, tuple(outers), tuple(inners), tags))
     for wid, (nodes, own) in ways.items():
         tags = {**extra.get(wid, {}), **own}
         xy = located[wid]
-        if wid in consumed or len(xy) < 2:
+        if len(xy) < 2:
             continue
         closed = len(nodes) > 3 and nodes[0] == nodes[-1] and len(xy) > 3
         area = closed and (any(k in tags for k in AREA_KEYS) or tags.get("area") == "yes") and tags.get("area") != "no" and not ("highway" in tags and tags.get("area") != "yes" and "building" not in tags)
@@ -224,21 +224,19 @@ def _assemble(ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[i
             ring = xy if (xy[0] == xy[-1]).all() else np.concatenate([xy, xy[:1]])
             shapes.append(Shape("way", wid, (ring,), (), tags))
         elif not closed and ("building" in tags or "building:part" in tags):
-            repairs["buildings_open"] = repairs.get("buildings_open", 0) + 1
+            repairs["buildings_open"] += 1
         if any(k in tags for k in LINE_KEYS) and not (area and "barrier" not in tags):
             lines.append(Line(wid, xy, tags))
     return lines, shapes
 
 
-def _rings(refs: list[int], ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[int, np.ndarray], repairs: dict[str, int]) -> list[tuple[np.ndarray, list[int]]]:
-    """Ways joined end to end into closed rings; what stays open is left out and counted."""
+def _rings(refs: list[int], ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[int, np.ndarray]) -> tuple[list[np.ndarray], int]:
+    """Ways joined end to end into closed rings, and how many rings or members the extract lacks."""
     left = [r for r in dict.fromkeys(refs) if r in ways and len(located[r]) >= 2]
-    if len(left) < len(set(refs)):
-        repairs["members_missing"] = repairs.get("members_missing", 0) + len(set(refs)) - len(left)
-    rings = []
+    rings, lacking = [], len(set(refs)) - len(left)
     while left:
         first = left.pop(0)
-        used, start, end = [first], ways[first][0][0], ways[first][0][-1]
+        start, end = ways[first][0][0], ways[first][0][-1]
         parts = [located[first]]
         while start != end:
             nxt = next((r for r in left if end in (ways[r][0][0], ways[r][0][-1])), None)
@@ -248,13 +246,12 @@ def _rings(refs: list[int], ways: dict[int, tuple[list[int], dict[str, str]]], l
             forward = ways[nxt][0][0] == end
             parts.append(located[nxt] if forward else located[nxt][::-1])
             end = ways[nxt][0][-1] if forward else ways[nxt][0][0]
-            used.append(nxt)
         ring = np.concatenate(parts)
         if start == end and len(ring) >= 4:
-            rings.append((ring if (ring[0] == ring[-1]).all() else np.concatenate([ring, ring[:1]]), used))
+            rings.append(ring if (ring[0] == ring[-1]).all() else np.concatenate([ring, ring[:1]]))
         else:
-            repairs["rings_open"] = repairs.get("rings_open", 0) + 1
-    return rings
+            lacking += 1
+    return rings, lacking
 
 
 def _boxes(parts: list[np.ndarray]) -> np.ndarray:
