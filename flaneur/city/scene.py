@@ -241,7 +241,7 @@ def _pack_prototypes(prototypes: list[Prototype], ground: np.ndarray) -> dict[st
     return {
         "vertices": differences(_quantise(together("vertices", 3))),
         "uv": differences(_quantise(together("uv", 2))),
-        "faces": differences(together("faces", 3).astype(np.int32)),
+        "faces": _face_steps(together("faces", 3).astype(np.int32)),
         "materials": together("materials", 1)[:, 0].astype(np.uint16),
         "vertex_count": np.array([len(p.vertices) for p in prototypes], np.int32),
         "face_count": np.array([len(p.faces) for p in prototypes], np.int32),
@@ -249,9 +249,18 @@ def _pack_prototypes(prototypes: list[Prototype], ground: np.ndarray) -> dict[st
     }
 
 
+def _face_steps(faces: np.ndarray) -> np.ndarray:
+    """[F, 3]: a face's first corner from the one before, the others from the corner before; small where faces are sorted."""
+    return np.stack([np.diff(faces[:, 0], prepend=0), faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 1]], 1).astype(np.int32)
+
+
+def _faces(steps: np.ndarray) -> np.ndarray:  # [F, 3] i32, the inverse
+    return np.cumsum(np.column_stack([np.cumsum(steps[:, 0]), steps[:, 1:]]), 1).astype(np.int32)
+
+
 def _unpack_prototypes(packed: dict[str, np.ndarray], described: list[dict[str, Any]], classes: ClassList) -> tuple[list[Prototype], np.ndarray]:
     vertices, uv = _restore(np.cumsum(packed["vertices"].T, 0)), _restore(np.cumsum(packed["uv"].T, 0))
-    faces, materials = np.cumsum(packed["faces"].T, 0).astype(np.int32), packed["materials"]
+    faces, materials = _faces(packed["faces"]), packed["materials"]
     v_ends, f_ends = np.cumsum(packed["vertex_count"]), np.cumsum(packed["face_count"])
     prototypes = []
     for k, d in enumerate(described):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from shapely.geometry.base import BaseGeometry
 
-from flaneur.city.assets.catalogue import Catalogue
+from flaneur.city.assets.catalogue import Catalogue, Variant
 from flaneur.city.grammar.functions import FUNCTION_TABLE, Asset, Proposal
 from flaneur.city.grammar.placer import Placer, Places
 from flaneur.city.grammar.sites import Sites
@@ -28,6 +28,9 @@ ORDER = (
     "tank", "shed", "kiosk", "bus", "truck", "car", "traffic_light", "street_lamp", "traffic_sign", "fire_hydrant", "mailbox", "bench", "tree", "fence", "motorcycle", "bicycle", "waste_bin",
     "planter", "bollard", "air_conditioner", "shrub", "person",
 )  # fmt: skip
+TRIANGLES_PER_CLASS = 3000  # of the variants that one scene uses
+VARIANTS = {"": (4, 12), "person": (8, 12), "car": (6, 12), "tree": (7, 10)}  # fewest and most per scene
+PALM_LATITUDE = 40.0  # degrees
 MOUNTS = {"on_roof": "roof", "on_facade": "wall"}
 FLEXIBLE = ("tree", "shrub", "kiosk", "planter")  # where the drawn variant does not fit, the smallest is tried
 
@@ -45,8 +48,9 @@ class Job:
 class Stock:
     """The catalogue as the grammar uses it: prototypes in one list, assets by class and mount, sizes of feet, and the placer."""
 
-    def __init__(self, catalogue: Catalogue, size: float) -> None:
-        variants = [v for group in catalogue.variants.values() for v in group]
+    def __init__(self, catalogue: Catalogue, size: float, seed: int = 0, latitude: float = 50.0) -> None:
+        chosen = {name: _choose(name, group, latitude, generator(seed, "variants", name)) for name, group in catalogue.variants.items()}
+        variants = [v for group in chosen.values() for v in group]
         self.prototypes: list[Prototype] = [v.prototype for v in variants]
         self.palettes = [np.array(v.palette, np.uint8).reshape(-1, 3) for v in variants]
         self.classes = np.array([p.class_id for p in self.prototypes])
@@ -55,7 +59,7 @@ class Stock:
         back = np.array([-float(p.vertices[:, 0].min()) for p in self.prototypes])
         self._assets: dict[tuple[str, str], Asset] = {}
         row = 0
-        for name, group in catalogue.variants.items():
+        for name, group in chosen.items():
             rows = np.arange(row, row + len(group), dtype=np.int32)
             row += len(group)
             for mount in sorted({v.mount for v in group}):
@@ -76,6 +80,20 @@ class Stock:
         """[n, 3] u8, each from its variant's palette."""
         pick = rng.random(len(prototypes))
         return np.array([self.palettes[k][int(u * len(self.palettes[k]))] for k, u in zip(prototypes, pick, strict=True)], np.uint8).reshape(-1, 3)
+
+
+def _choose(name: str, group: list[Variant], latitude: float, rng: np.random.Generator) -> list[Variant]:
+    """The variants that one city knows: it has its own car models and street trees, and its file stays small."""
+    if name == "tree" and abs(latitude) > PALM_LATITUDE:
+        group = [v for v in group if "palm" not in v.prototype.fine_name]
+    weight = np.array([v.weight for v in group])
+    triangles = float(np.mean([len(v.prototype.faces) for v in group]))
+    count = int(np.clip(round(TRIANGLES_PER_CLASS / triangles), *VARIANTS.get(name, VARIANTS[""])))
+    mounts = {v.mount for v in group}
+    if count >= len(group) or len(mounts) > 1:
+        return group
+    kept = rng.choice(len(group), count, replace=False, p=weight / weight.sum())
+    return [group[k] for k in sorted(kept)]
 
 
 def quantise(places: Places) -> Places:
