@@ -55,7 +55,7 @@ def derive(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], centre
     """Rules in order of the masses; the first is the main body. `plain` leaves out roofs and details."""
     style = STYLES[job.style]
     area = job.footprint.area
-    model = Model(budget=0 if plain else budget, silhouette=OUTLINE_SHARE / 2 * area if job.mapped else np.inf, top=job.top + (max(HEIGHT_SHARE * job.top, 0.25) if job.mapped else 2.5))
+    model = Model(budget=0 if plain else budget, silhouette=OUTLINE_SHARE / 2 * area if job.mapped else np.inf, top=job.top + (HEIGHT_SHARE * job.top if job.mapped else 2.5))
     attributes = {"choice": job.choice, "balcony_share": job.balcony_share, "style": job.style}
     for k, (plan, edge_kinds) in enumerate(zip(plans, kinds, strict=True)):
         shell = model.main if k == 0 else Shell()

@@ -59,7 +59,7 @@ def on_storeys(wall: Wall, storeys: int, style: Style, family: str) -> None:
     if "balcony" not in style.details or share <= 0:
         return
     columns = [k for k in range(bays) if _slot(wall, share)]
-    material = ("iron", "concrete", "glass")[int(wall["choice"] * 3)] if style.lot != "perimeter" else "iron"
+    material = (("iron", f"{family}_wall", "mesh") if style.lot != "slab" else ("concrete", "glass", f"{family}_wall"))[int(wall["choice"] * 3)]
     for k in columns:
         for level in range(0 if style.lot == "slab" else 1, storeys):
             shell = wall_box(wall, k * width + 0.12 * width, level * storey + 0.02, 0.76 * width, 1.0, 1.1, material)

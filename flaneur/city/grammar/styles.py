@@ -42,7 +42,7 @@ STYLES: dict[str, Style] = {
                           ("office building", "bank building", "department store"), 4.8, 0.6, 0.9, 0.9, details=("stairhead", "canopy")),
     "plaster_perimeter": Style(("plaster_perimeter",), "perimeter", 3.4, 3.8, 2.8, {"gabled": 5, "mansard": 3, "flat": 2, "hipped": 1}, 0.75, ("roof_red", "roof_brown", "roof_slate"), ("roof_bitumen", "roof_gravel"), _PLASTER, "paint_white",
                                ("apartment building", "corner apartment building", "tenement house"), 4.2, 0.45, 0.5, 0.5, 0.35, "street", ("bay_window", "balcony", "awning", "dormer", "chimney", "stairhead")),
-    "brick_row": Style(("brick_row", "brick_dark"), "row", 3.1, 3.3, 2.4, {"flat": 5, "gabled": 4, "mansard": 1}, 0.8, ("roof_slate", "roof_brown"), ("roof_bitumen",), _NEUTRAL, "terracotta",
+    "brick_row": Style(("brick_row", "brick_dark"), "row", 3.1, 3.3, 2.4, {"flat": 5, "gabled": 4, "mansard": 1}, 0.8, ("roof_slate", "roof_brown"), ("roof_bitumen",), _NEUTRAL, "concrete",
                        ("row house", "townhouse", "brownstone"), 3.9, 0.4, 0.6, 0.5, 0.25, "street", ("steps", "chimney", "dormer", "awning", "stairhead")),
     "modern_apartment": Style(("modern_apartment", "concrete"), "slab", 3.0, 3.2, 3.4, {"flat": 1}, 0.0, ("roof_metal",), ("roof_gravel", "roof_green", "roof_bitumen"), _NEUTRAL, "concrete",
                               ("apartment block", "residential slab", "apartment house"), 4.0, parapet=0.8, details=("balcony", "canopy", "stairhead", "awning")),
