@@ -24,6 +24,8 @@ OVERSAMPLE = 2.2
 
 # How an asset's front (+x) stands to the line it is placed along: "out" looks away from the block (to the street), "in" into it, "along" follows it.
 FACING = {"street_lamp": "out", "bench": "in", "bicycle": "along", "motorcycle": "along", "traffic_sign": "along", "mailbox": "in", "waste_bin": "in", "kiosk": "in", "person": "any", "tree": "any", "shrub": "any"}
+PLANTED = ("shrub",)  # grow out of the soil
+UNIFORM = ("bollard", "street_lamp", "tree", "waste_bin")  # a row along a kerb is of one kind
 _TURN = {"out": -np.pi / 2, "in": np.pi / 2, "along": 0.0}
 
 
@@ -39,6 +41,13 @@ class Asset:
 
     def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:  # [n] index into rows
         return np.minimum(np.searchsorted(self.share, rng.random(n), side="right"), len(self.rows) - 1)
+
+    def only(self, kept: np.ndarray) -> Asset:
+        """Some of the variants, where `kept` [v] names any."""
+        if kept.all() or not kept.any():
+            return self
+        share = np.cumsum(np.diff(self.share, prepend=0.0)[kept])
+        return Asset(self.class_name, self.rows[kept], self.reach[kept], self.depth[kept], share / share[-1])
 
 
 @dataclass
@@ -83,6 +92,8 @@ def _row_on_lines(lines: list[np.ndarray], spacing: float, jitter: float, rng: n
 
 
 def along_kerb(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random.Generator) -> Proposal | None:
+    if asset.class_name in UNIFORM:
+        asset = asset.only(np.arange(len(asset.rows)) == asset.draw(rng, 1)[0])
     # The offset is from the kerb to the object's middle, or more where the object is wide.
     inset = max(p["offset"], float(asset.reach.max()) + 0.1 if asset.class_name not in ("tree", "street_lamp", "traffic_light") else 0.3)
     xy, along = _row_on_lines([offset_line(k, inset) for k in site.kerbs], p["spacing"], p["jitter"], rng)
@@ -193,7 +204,8 @@ def on_pavement(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.rand
 
 
 def in_open_space(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random.Generator) -> Proposal | None:
-    return _in_area(site.open.buffer(-p["margin"], join_style="mitre"), asset, p["density"], p["cluster"], rng)
+    ground = site.soft if asset.class_name in PLANTED else site.open
+    return _in_area(ground.buffer(-p["margin"], join_style="mitre"), asset, p["density"], p["cluster"], rng)
 
 
 def along_boundary(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random.Generator) -> Proposal | None:

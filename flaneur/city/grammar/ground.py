@@ -14,12 +14,13 @@ from shapely import STRtree
 from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.grammar.streets import Streets, to_shapely
-from flaneur.city.layout.graph import CityGraph, Street
+from flaneur.city.layout.graph import Block, CityGraph, Street
 
 GRID = 0.01  # metres: every ground vertex is a multiple
 ROAD_LEVEL, BLOCK_LEVEL, WATER_LEVEL = 0.0, 0.12, -0.3  # metres
 SLIVER = 0.3  # m2: smaller faces join a neighbour
 SIMPLIFY = 0.08  # metres that an outline may move
+BUILT_UP_SHARE, FRONT_DEPTH = 0.2, 4.5  # of a block; metres behind the pavement that are paved in such blocks
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,9 @@ def lay_ground(graph: CityGraph, streets: Streets) -> Ground:
     areas = [(to_shapely(a.polygon), AREA_COVER[a.kind]) for a in graph.areas if a.kind in AREA_COVER]
     for shape, cover in sorted(areas, key=lambda a: (_RANK.get(a[1], 1), -a[0].area)):
         layers.append((shape.intersection(open_ground) if cover != "water" else shape.difference(_carriageways(graph, blocks)), cover, -2, -1))
+    fronts = [shape for block, shape in zip(graph.blocks, blocks, strict=True) if _built_up(graph, block, shape)]
+    if fronts:
+        layers.append((_pavements(graph, FRONT_DEPTH).intersection(shapely.union_all(fronts)), "pavement", -2, -1))
     layers.append((_pavements(graph).intersection(open_ground), "pavement", -2, -1))
     for path, cover in _paths(graph, blocks):
         layers.append((path.intersection(open_ground), cover, -2, -1))
@@ -127,14 +131,22 @@ def _carriageways(graph: CityGraph, blocks: list[BaseGeometry]) -> BaseGeometry:
     return shapely.box(0, 0, graph.size, graph.size).difference(shapely.union_all(blocks))
 
 
-def _pavements(graph: CityGraph) -> BaseGeometry:
+def _built_up(graph: CityGraph, block: Block, shape: BaseGeometry) -> bool:
+    """Whether the houses of a block stand at the street, so that the ground before them is paved."""
+    if graph.place_type not in ("cbd", "town") or block.type not in ("residential", "commercial", "mixed", "civic"):
+        return False
+    standing = sum(to_shapely(b.polygon).area for b in graph.buildings if b.block == block.id) + sum(to_shapely(lot.polygon).area for lot in graph.lots if lot.block == block.id) * 0.6
+    return standing > BUILT_UP_SHARE * shape.area
+
+
+def _pavements(graph: CityGraph, deeper: float = 0.0) -> BaseGeometry:
     """Strips beside the streets that have a pavement; mitred corners keep the outline to a few vertices."""
-    strips = [shapely.LineString(s.line).buffer(s.width / 2 + s.pavement, cap_style="flat", join_style="mitre", mitre_limit=2.0) for s in graph.streets if s.carriageway and s.pavement > 0]
+    strips = [shapely.LineString(s.line).buffer(s.width / 2 + s.pavement + deeper, cap_style="flat", join_style="mitre", mitre_limit=2.0) for s in graph.streets if s.carriageway and s.pavement > 0]
     half = {}
     for s in graph.streets:
         if s.carriageway and s.pavement > 0:
             for j in (s.start, s.end):
-                half[j] = max(half.get(j, 0.0), s.width / 2 + s.pavement)
+                half[j] = max(half.get(j, 0.0), s.width / 2 + s.pavement + deeper)
     corners = [shapely.Point(j.at).buffer(half[j.id], quad_segs=3) for j in graph.junctions if j.id in half]
     return shapely.union_all([*strips, *corners])
 

@@ -13,7 +13,7 @@ import numpy as np
 from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.assets.catalogue import Catalogue, Variant
-from flaneur.city.grammar.functions import FUNCTION_TABLE, Asset, Proposal
+from flaneur.city.grammar.functions import FUNCTION_TABLE, PLANTED, Asset, Proposal
 from flaneur.city.grammar.placer import Placer, Places
 from flaneur.city.grammar.sites import Sites
 from flaneur.city.layout.graph import CityGraph
@@ -31,6 +31,7 @@ ORDER = (
 TRIANGLES_PER_CLASS = 3000  # of the variants that one scene uses
 VARIANTS = {"": (4, 12), "person": (8, 12), "car": (6, 12), "tree": (7, 10)}  # fewest and most per scene
 PALM_LATITUDE = 40.0  # degrees
+UNSUITED = {"along_boundary": ("guard rail", "crowd barrier"), "along_kerb": ("table", "traffic cone", "lounger", "skip"), "at_junctions": ("level crossing",)}
 MOUNTS = {"on_roof": "roof", "on_facade": "wall"}
 FLEXIBLE = ("tree", "shrub", "kiosk", "planter")  # where the drawn variant does not fit, the smallest is tried
 
@@ -55,6 +56,7 @@ class Stock:
         self.palettes = [np.array(v.palette, np.uint8).reshape(-1, 3) for v in variants]
         self.classes = np.array([p.class_id for p in self.prototypes])
         self.placer = Placer(self.prototypes, size)
+        self.widest = self.placer.supports.max((1, 2))  # [P] metres from the axis to the farthest point
         self._scales = np.array([v.scale_range for v in variants]).reshape(-1, 2)
         back = np.array([-float(p.vertices[:, 0].min()) for p in self.prototypes])
         self._assets: dict[tuple[str, str], Asset] = {}
@@ -69,6 +71,13 @@ class Stock:
 
     def asset(self, name: str, mount: str = "ground") -> Asset | None:
         return self._assets.get((name, mount))
+
+    def suited(self, asset: Asset, function: str) -> Asset:
+        """Hedges only in lines, and no road works where gardens are fenced."""
+        names = [self.prototypes[row].fine_name for row in asset.rows]
+        if asset.class_name == "shrub":
+            return asset.only(np.array([("hedge" in n) == (function == "along_boundary") for n in names]))
+        return asset.only(np.array([not any(word in n for word in UNSUITED.get(function, ())) for n in names]))
 
     def scales(self, asset: Asset, variant: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A few steps of size per class, where the volume stays in the class's range."""
@@ -136,7 +145,7 @@ def scatter(jobs: list[Job], sites: Sites, stock: Stock, seed: int) -> list[Plac
     for name, function in sorted(groups, key=lambda g: ORDER.index(g[0]) if g[0] in ORDER else len(ORDER)):
         asset = stock.asset(name, MOUNTS.get(function, "ground"))
         if asset is not None:
-            placed += _place_group(groups[name, function], asset, function, sites, stock, seed)
+            placed += _place_group(groups[name, function], stock.suited(asset, function), function, sites, stock, seed)
     return placed
 
 
@@ -162,7 +171,7 @@ def _place_group(jobs: list[Job], asset: Asset, function: str, sites: Sites, sto
         rest = places.take(np.setdiff1d(np.arange(len(places)), chosen))
         taken = np.bincount(out[0].block, minlength=len(sites.blocks))
         left = np.delete(limit, chosen) - taken[rest.block]
-        smallest = asset.rows[int(np.argmin(asset.reach.max(1)))]
+        smallest = asset.rows[int(np.argmin(stock.widest[asset.rows]))]
         rest.prototype, rest.scale = np.full(len(rest), smallest, np.int32), np.ones(len(rest))
         out.append(rest.take(stock.placer.place(rest, region, left, solids)))
     return out
@@ -184,5 +193,5 @@ def _region(function: str, class_name: str, sites: Sites) -> BaseGeometry | None
     if function == "in_rows":
         return sites.parking if class_name in VEHICLES else sites.open
     if function in ("on_pavement", "in_open_space"):
-        return sites.paved if function == "on_pavement" else sites.open
+        return sites.paved if function == "on_pavement" else sites.soft if class_name in PLANTED else sites.open
     return sites.walkable

@@ -19,7 +19,7 @@ from flaneur.city.layout.graph import CityGraph
 
 BAY = (2.5, 5.0, 6.0)  # metres: width and depth of a parking bay, width of the aisle
 PAVED = ("pavement", "square", "forecourt", "yard", "footpath", "gravel_path")
-STREET_SIDE = ("pavement", "square", "forecourt", "footpath", "yard")
+SOFT = tuple(name for name, cover in COVERS.items() if cover.open and cover.class_name == "terrain")
 LOT_EDGE_STEP = 3.0  # metres between the points that decide which building a piece of garden belongs to
 
 
@@ -46,6 +46,7 @@ class BlockSite:
     corners: np.ndarray = field(default_factory=lambda: np.zeros((0, 4)))  # x, y on the kerb, yaw towards the block, 1 with signals
     paved: BaseGeometry = field(default_factory=shapely.Polygon)  # free of buildings
     open: BaseGeometry = field(default_factory=shapely.Polygon)
+    soft: BaseGeometry = field(default_factory=shapely.Polygon)  # what of it is no paving
 
 
 @dataclass
@@ -56,6 +57,7 @@ class Sites:
     walkable: BaseGeometry
     paved: BaseGeometry
     open: BaseGeometry
+    soft: BaseGeometry
     bay_lines: dict[int, list[np.ndarray]]  # block -> quads [4, 2] painted between bays
 
 
@@ -84,6 +86,7 @@ def survey(graph: CityGraph, streets: Streets, ground: Ground, buildings: list[B
         of = lambda names: shapely.union_all([ground.faces[k] for k in mine if ground.cover[k] in names])  # noqa: E731, B023
         site.paved = of(PAVED).difference(standing)
         site.open = of([c for c, v in COVERS.items() if v.open]).difference(standing)
+        site.soft = of(SOFT).difference(standing)
         site.boundaries = _boundaries(graph, site, graph.blocks[site.row].id, built[site.row])
         site.bays, lines = _bays(of(("parking",)).difference(standing))
         if lines:
@@ -95,7 +98,7 @@ def survey(graph: CityGraph, streets: Streets, ground: Ground, buildings: list[B
     region = lambda wanted: ground.region(lambda c, b: wanted(c))  # noqa: E731
     return Sites(
         sites, region(lambda c: COVERS[c].class_name == "road" and c != "parking"), region(lambda c: c == "parking"), region(lambda c: COVERS[c].walkable),
-        region(lambda c: c in PAVED), region(lambda c: COVERS[c].open), bay_lines,
+        region(lambda c: c in PAVED), region(lambda c: COVERS[c].open), region(lambda c: c in SOFT), bay_lines,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ PARKING_WIDTH = 2.1  # metres
 MOVING_WIDTH = {"oneway": 3.0, "quiet": 3.4, "busy": 5.6}  # metres that parked cars leave free
 QUIET = ("residential", "living_street", "unclassified", "road")
 PARKED = (*QUIET, "tertiary", "secondary")
+IMPORTANCE = ("motorway", "trunk", "primary", "secondary", "tertiary", "unclassified", "residential", "living_street", "service", "track")
 UNMARKED = (*QUIET, "service", "track", "pedestrian")
 CROSSING_DEPTH = 3.0  # metres along the street
 LONGEST_TRIM = 14.0  # metres that a junction may take of a street
@@ -65,6 +66,11 @@ def lay_streets(graph: CityGraph) -> Streets:
     tree = STRtree(blocks)
     mapped = np.array([f.at for f in graph.features if f.kind == "crossing"]).reshape(-1, 2)
     signals = {j.id: j.signals for j in graph.junctions}
+    rank: dict[int, list[int]] = {j.id: [] for j in graph.junctions}
+    for street in graph.streets:
+        if street.carriageway:
+            rank[street.start].append(_rank(street.kind))
+            rank[street.end].append(_rank(street.kind))
     for row, street in enumerate(graph.streets):
         if not street.carriageway:
             continue
@@ -84,13 +90,23 @@ def lay_streets(graph: CityGraph) -> Streets:
                 ends[1] = min(ends[1], at - CROSSING_DEPTH / 2 - 0.8)
         free = cut_line(line, *ends)
         if free is not None:
-            _divide(streets, row, street, free, tree, (arms[street.start] > 2, arms[street.end] > 2))
+            _divide(streets, row, street, free, tree, (_waits(street, street.start, rank, signals), _waits(street, street.end, rank, signals)))
     for junction in graph.junctions:
         if arms.get(junction.id, 0) > 2:
             near = [trims[r][0 if s.start == junction.id else 1] for r, s in enumerate(graph.streets) if s.carriageway and junction.id in (s.start, s.end)]
             streets.junctions.append(shapely.Point(junction.at).buffer(max(2.0, float(np.mean(near)))))
             streets.signals.append(signals[junction.id])
     return streets
+
+
+def _rank(kind: str) -> int:
+    name = kind.removesuffix("_link")
+    return IMPORTANCE.index(name) if name in IMPORTANCE else len(IMPORTANCE)
+
+
+def _waits(street: Street, junction: int, rank: dict[int, list[int]], signals: dict[int, bool]) -> bool:
+    """Whether a stop line is painted: at signals, and where a lesser street meets a greater one."""
+    return len(rank[junction]) > 2 and (signals[junction] or min(rank[junction]) < _rank(street.kind))
 
 
 def _junction_trims(graph: CityGraph) -> tuple[dict[int, list[float]], dict[int, int]]:
