@@ -127,7 +127,7 @@ class SemanticEnv:
         self.map.fuse(beta)
         now = self._measure()
         reward = (now - self._score).float()
-        self._score = now
+        self._score = now.clone()
         info: dict[str, Any] = {"score": now}
         if self.config.step_metrics:
             info["global_accuracy"] = global_accuracy(self.map.labels, self.target)

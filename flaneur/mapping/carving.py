@@ -6,6 +6,8 @@ import warp as wp
 
 from flaneur.mapping.kernels import FREE, height_bin
 
+LOW = wp.constant(2.0)  # metres: a column counts as explored from above only when it was seen this near to the ground
+
 
 @wp.kernel
 def carve(
@@ -75,7 +77,7 @@ def carve(
                 v = (k * cells + y) * cells + x
                 if occupancy[b, v] == wp.uint8(0):
                     occupancy[b, v] = FREE
-                if k > 0:
+                if k > 0 and edges[k] < LOW:
                     crossed = True
                 k += 1
             if crossed and planar[b, y * cells + x] == wp.uint8(0):

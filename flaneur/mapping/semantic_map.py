@@ -36,7 +36,7 @@ class SemanticMap:
     labels           [B, Hm, Wm] u8 its argmax, 255 where never observed
     observation_map  [B, C, Hm, Wm] f32 raw planar map m_obs of the pending observation
     affected         [B, Hm, Wm] u8 cells of the pending observation
-    planar           [B, Hm, Wm] u8 occupancy seen from above, ground slab left out
+    planar           [B, Hm, Wm] u8 the same per column: occupied when an object bin was hit, free when the ground was hit or a ray passed below 2 m
     """
 
     def __init__(

@@ -1,0 +1,9 @@
+"""Every method behind one interface: rules, references and the learned agent."""
+
+from flaneur.planners.base import Planner
+from flaneur.planners.ceiling import Ceiling
+from flaneur.planners.lawnmower import Lawnmower
+from flaneur.planners.nearest_frontier import NearestFrontier
+from flaneur.planners.random_goals import RandomGoals
+
+__all__ = ["Ceiling", "Lawnmower", "NearestFrontier", "Planner", "RandomGoals"]
