@@ -7,7 +7,7 @@ from functools import partial
 
 from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import add
-from flaneur.city.assets.shapes import Shape
+from flaneur.city.assets.shapes import GAP, Shape
 
 BIN_TINTS: tuple[Color, ...] = ((52, 92, 66), (60, 62, 66), (40, 70, 130), (120, 84, 50), (226, 180, 40))
 
@@ -16,16 +16,16 @@ BIN_TINTS: tuple[Color, ...] = ((52, 92, 66), (60, 62, 66), (40, 70, 130), (120,
 def slat_bench(length: float, back: bool = True, legs: str = "iron", arms: bool = False, slat: str = "wood") -> Shape:
     s = Shape()
     for x in (-0.16, 0.0, 0.16):
-        s.box((x, 0, 0.44), (0.13, length, 0.05), slat)
+        s.box((x, 0, 0.45 + GAP), (0.13, length, 0.05), slat)
     if back:
-        for z, x in ((0.6, -0.27), (0.78, -0.31)):
+        for z, x in ((0.6, -0.22), (0.78, -0.258)):
             s.box((x, 0, z), (0.04, length, 0.14), slat, tilt=(0, -12, 0))
     for y in (-length / 2 + 0.22, length / 2 - 0.22):
-        s.box((0.18, y, 0.21), (0.06, 0.06, 0.43), legs).box((-0.2, y, 0.21), (0.06, 0.06, 0.43), legs).box((0, y, 0.4), (0.44, 0.06, 0.05), legs)
+        s.slab([(0.16, 0), (0.22, 0), (0.22, 0.425), (-0.24, 0.425), (-0.24, 0), (-0.18, 0), (-0.18, 0.37), (0.16, 0.37)], 0.06, legs, y)
         if back:
-            s.box((-0.27, y, 0.62), (0.05, 0.06, 0.5), legs, tilt=(0, -12, 0))
+            s.box((-0.275, y, 0.64), (0.05, 0.06, 0.46), legs, tilt=(0, -12, 0))
         if arms:
-            s.box((-0.02, y, 0.66), (0.44, 0.06, 0.04), legs).box((0.18, y, 0.55), (0.05, 0.05, 0.24), legs)
+            s.slab([(0.24, 0.48), (0.24, 0.68), (-0.24, 0.68), (-0.24, 0.64), (0.2, 0.64), (0.2, 0.48)], 0.05, legs, y)
     return s
 
 
@@ -65,13 +65,13 @@ def cafe_table_set() -> Shape:
 
 
 def picnic_table() -> Shape:
-    s = Shape().box((0, 0, 0.74), (0.76, 1.8, 0.06), "planks")
+    s = Shape().box((0, 0, 0.755 + GAP), (0.76, 1.8, 0.06), "planks")
     for x in (-0.72, 0.72):
-        s.box((x, 0, 0.44), (0.26, 1.8, 0.05), "planks")
+        s.box((x, 0, 0.47), (0.26, 1.8, 0.05), "planks")
     for y in (-0.6, 0.6):
         s.box((0, y, 0.4), (1.66, 0.08, 0.08), "wood_dark")
         for side in (-1, 1):
-            s.rod((side * 0.62, y, 0), (side * 0.26, y, 0.72), 0.05, "wood_dark", sides=4)
+            s.rod((side * 0.62, y, 0), (side * 0.26, y, 0.71), 0.05, "wood_dark", sides=4)
     return s
 
 
@@ -105,10 +105,10 @@ def litter_bin() -> Shape:
 
 def park_bin() -> Shape:
     """Wooden slats around a can."""
-    s = Shape().rod((0, 0, 0.05), (0, 0, 0.82), 0.24, "iron", sides=10).rod((0, 0, 0), (0, 0, 0.06), 0.2, "iron", sides=10)
+    s = Shape().rod((0, 0, 0.06), (0, 0, 0.82), 0.24, "iron", sides=10).rod((0, 0, 0), (0, 0, 0.06), 0.2, "iron", sides=10)
     for k in range(8):
         a = math.pi / 4 * k
-        s.box((0.25 * math.cos(a), 0.25 * math.sin(a), 0.45), (0.04, 0.15, 0.72), "wood", tilt=(0, 0, 45 * k))
+        s.box((0.27 * math.cos(a), 0.27 * math.sin(a), 0.44), (0.03, 0.16, 0.72), "wood", tilt=(0, 0, 45 * k))
     return s.rod((0, 0, 0.82), (0, 0, 0.87), 0.27, "iron", 0.2, sides=10)
 
 
@@ -125,11 +125,11 @@ def bottle_bank() -> Shape:
 
 
 def skip() -> Shape:
-    s = Shape().slab([(-1.0, 0.05), (1.0, 0.05), (1.6, 1.2), (-1.6, 1.2)], 1.5, "plastic").box((0, 0, 1.2), (3.1, 1.56, 0.08), "iron")
+    s = Shape().slab([(-1.0, 0.05), (1.0, 0.05), (1.6, 1.2), (-1.6, 1.2)], 1.5, "plastic").box((0, 0, 1.1), (2.8, 1.56, 0.08), "iron")
     for x in (-0.6, 0.6):
         for side in (-1, 1):
-            s.box((x, side * 0.77, 0.6), (0.1, 0.1, 1.1), "iron")
-    return s.hull([(-1.2, -0.6, 1.22), (1.1, -0.6, 1.22), (1.2, 0.6, 1.22), (-1.1, 0.6, 1.22), (-0.3, 0.1, 1.5), (0.4, -0.1, 1.42)], "soil")
+            s.box((x, side * 0.64, 0.6), (0.1, 0.1, 1.0), "iron")
+    return s.hull([(-1.1, -0.5, 1.12), (1.0, -0.5, 1.12), (1.1, 0.5, 1.12), (-1.0, 0.5, 1.12), (-0.3, 0.1, 1.4), (0.4, -0.1, 1.32)], "soil")
 
 
 # Hydrants and bollards --------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from flaneur.city.assets.recipes import add
-from flaneur.city.assets.shapes import Shape
+from flaneur.city.assets.shapes import GAP, Shape
 
 
 def signal_head(s: Shape, x: float, y: float, z: float, lamps: tuple[str, ...] = ("lamp_green", "lamp_amber", "lamp_red"), size: float = 0.3) -> Shape:
@@ -15,7 +15,7 @@ def signal_head(s: Shape, x: float, y: float, z: float, lamps: tuple[str, ...] =
     s.box((x, y, z + tall / 2), (0.2, size + 0.06, tall), "plastic_black")
     for k, lamp in enumerate(lamps):
         at = z + 0.05 + size * (k + 0.5)
-        s.rod((x + 0.05, y, at), (x + 0.12, y, at), size * 0.38, lamp, sides=8).box((x + 0.15, y, at + size * 0.43), (0.16, size * 0.8, 0.025), "plastic_black")
+        s.rod((x + 0.1 + GAP, y, at), (x + 0.12, y, at), size * 0.38, lamp, sides=8).box((x + 0.17 + GAP, y, at + size * 0.43), (0.14, size * 0.8, 0.025), "plastic_black")
     return s
 
 
@@ -125,7 +125,7 @@ def globe_lamp(globes: int) -> Shape:
         return s.ball((0, 0, 3.45), 0.28, "lamp_glass", 8).rod((0, 0, 3.15), (0, 0, 3.25), 0.14, "paint_green", sides=8)
     s.box((0, 0, 3.1), (0.06, 1.2, 0.06), "paint_green")
     for y in (-0.58, 0, 0.58):
-        s.ball((0, y, 3.38 if y else 3.55), 0.22, "lamp_glass", 8).rod((0, y, 3.05), (0, y, 3.35), 0.05, "paint_green", sides=6)
+        s.ball((0, y, 3.42 if y else 3.55), 0.22, "lamp_glass", 8).rod((0, y, 3.13 + GAP), (0, y, 3.2 if y else 3.33), 0.05, "paint_green", sides=4)
     return s
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+
+import numpy as np
+from manifold3d import Manifold
 
 from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import add
-from flaneur.city.assets.shapes import Shape, Vec
+from flaneur.city.assets.shapes import GAP, Shape, Vec
 
 CLOTHES: tuple[Color, ...] = ((200, 40, 44), (40, 84, 150), (236, 236, 230), (60, 62, 66), (226, 180, 60), (84, 130, 84), (170, 120, 160), (230, 140, 80), (120, 160, 190), (90, 60, 48))
 
@@ -39,7 +43,7 @@ class Look:
     coat: bool = False
     hat: str | None = None
     long_hair: bool = False
-    carries: tuple[str, ...] = field(default=())
+    carries: tuple[str, ...] = ()  # keys of CARRIED
 
 
 STAND, WALK = Pose(), Pose((26, -20), (4, 24), (-24, 26), (14, 24))
@@ -56,100 +60,135 @@ def _swing(start: Vec, length: float, angle: float, out: float = 0.0) -> Vec:
 
 def person(look: Look, pose: Pose) -> Shape:
     s, h, g = Shape(), look.height, look.girth
-    lean = math.tan(math.radians(pose.lean))
-    pelvis = (0.0, 0.0, 0.52 * h)
-    chest: Vec = (lean * 0.28 * h, 0.0, 0.80 * h)
-    thigh, shin = 0.245 * h, 0.235 * h
-    lowest = 1e9
+    lean = math.tan(math.radians(pose.lean)) * 0.28 * h
+    lowest, hands = 1e9, []
     for k, side in enumerate((1, -1)):
-        hip: Vec = (0.0, side * 0.055 * h, 0.5 * h)
-        knee = _swing(hip, thigh, pose.hip[k])
-        ankle = _swing(knee, shin, pose.hip[k] - pose.knee[k])
-        bare = look.skirt > 0
-        s.rod(hip, knee, 0.046 * h * g, look.skin if bare else look.bottom, 0.036 * h * g, sides=5)
-        s.rod(knee, ankle, 0.036 * h * g, look.skin if bare else look.bottom, 0.024 * h * g, sides=5)
-        turn = pose.hip[k] - pose.knee[k]
-        s.box((ankle[0] + 0.035 * h * math.cos(math.radians(turn)), ankle[1], ankle[2] - 0.008 * h + 0.035 * h * math.sin(math.radians(turn))), (0.15 * h, 0.055 * h, 0.045 * h), look.shoes, tilt=(0, -turn * 0.9, 0))
-        lowest = min(lowest, ankle[2])
-        shoulder: Vec = (chest[0], side * 0.115 * h * g, 0.79 * h)
-        elbow = _swing(shoulder, 0.175 * h, pose.shoulder[k] + pose.lean, side * 0.175 * h * math.sin(math.radians(pose.spread[k])))
-        hand = _swing(elbow, 0.16 * h, pose.shoulder[k] + pose.elbow[k])
-        s.rod(shoulder, elbow, 0.029 * h * g, look.top, 0.025 * h, sides=4).rod(elbow, hand, 0.024 * h, look.sleeves or look.top, 0.019 * h, sides=4)
-        s.ball(hand, 0.026 * h, look.skin, 4)
-        if "phone" in look.carries and k == 1:
-            s.box((hand[0] + 0.03, hand[1], hand[2] + 0.04), (0.02, 0.08, 0.15), "screen")
-        if "bag" in look.carries and k == 0:
-            s.box((hand[0], hand[1], hand[2] - 0.26), (0.34, 0.1, 0.36), "paint_orange").box((hand[0], hand[1], hand[2] - 0.05), (0.16, 0.03, 0.1), "leather")
-        if "briefcase" in look.carries and k == 0:
-            s.box((hand[0], hand[1], hand[2] - 0.18), (0.42, 0.1, 0.3), "leather")
-        if "cane" in look.carries and k == 1:
-            s.rod((hand[0] + 0.02, hand[1], hand[2] + 0.03), (hand[0] + 0.12, hand[1], 0.03), 0.016, "wood_dark", sides=4)
-        if "umbrella" in look.carries and k == 1:
-            s.rod(hand, (hand[0] + 0.02, hand[1] * 0.6, 1.22 * h), 0.014, "iron", sides=4)
-            s.add(_canopy(0.52).translate((hand[0] + 0.02, hand[1] * 0.6, 1.1 * h)), "paint_blue")
-    waist, breast = 0.075 * h * g, 0.08 * h * g
-    ring = [(math.cos(a), math.sin(a)) for a in (i * math.pi / 3 + math.pi / 6 for i in range(6))]
-    torso = [(0.85 * waist * c, 0.105 * h * g * n, 0.5 * h) for c, n in ring] + [(chest[0] + breast * c, 0.125 * h * g * n, 0.77 * h) for c, n in ring]
-    s.hull([*torso, *((chest[0] + 0.05 * h * c, 0.06 * h * n, 0.83 * h) for c, n in ring)], look.top)
+        ankle = _leg(s, look, (0.0, side * 0.05 * h, 0.5 * h), pose.hip[k], pose.knee[k])
+        lowest = min(lowest, ankle)
+        hands.append(_arm(s, look, (lean, side * (0.132 * h * g + 0.022 * h), 0.785 * h), pose.shoulder[k] + pose.lean, pose.elbow[k], side * pose.spread[k]))
+    _torso(s, look, lean)
+    _head(s, look, lean + 0.012 * h)
+    for item in look.carries:
+        CARRIED[item](s, look, lean, hands)
+    return s.moved((0, 0, 0.035 * h - lowest))
+
+
+def _hem(look: Look) -> float:
+    """Height at which the trunk ends: the crotch, or the hem of a skirt or coat."""
     if look.skirt or look.coat:
-        hem = 0.5 * h - (look.skirt or 0.5) * 0.47 * h
-        flare = 0.13 if look.skirt else 0.115
-        s.hull([(0.9 * waist * c, 0.1 * h * n, 0.55 * h) for c, n in ring] + [(flare * h * c, flare * h * 1.05 * n, hem) for c, n in ring], look.top if look.coat else look.bottom)
+        return 0.5 * look.height - (look.skirt or 0.45) * 0.47 * look.height
+    return 0.46 * look.height
+
+
+def _leg(s: Shape, look: Look, hip: Vec, swing: float, bend: float) -> float:
+    """Thigh, shin and foot as one tube; returns the ankle's height."""
+    h, g = look.height, look.girth
+    knee = _swing(hip, 0.235 * h, swing)
+    ankle = _swing(knee, 0.225 * h, swing - bend)
+    a = math.radians(swing - bend)
+    toe = (ankle[0] + 0.095 * h * math.cos(a) + 0.02 * h * math.sin(a), ankle[1], ankle[2] + 0.095 * h * math.sin(a) - 0.02 * h * math.cos(a))
+    cloth = look.skin if look.skirt else look.bottom
+    # A leg begins just below the trunk's flat underside, which needs no seam; a sitting one begins inside it.
+    below = abs(swing) < 60
+    hem = _hem(look) - GAP
+    share = (hip[2] - hem) / (hip[2] - knee[2]) if below else 0.0
+    rings = [(knee, 0.037 * h * g, 0.035 * h * g), (ankle, 0.034 * h, 0.028 * h), (toe, 0.016 * h, 0.03 * h)]
+    if share < 0.9:
+        rings = [((hip[0] + share * (knee[0] - hip[0]), hip[1], hip[2] + share * (knee[2] - hip[2])), 0.054 * h * g, 0.046 * h * g), *rings]
     else:
-        s.hull([(0.92 * waist * c, 0.105 * h * g * n, z) for c, n in ring for z in (0.455 * h, 0.53 * h)], look.bottom)
-    head: Vec = (chest[0] + 0.012 * h, 0.0, 0.925 * h)
-    s.rod((chest[0], 0, 0.8 * h), (head[0], 0, 0.9 * h), 0.034 * h, look.skin, sides=5)
-    s.ball(head, (0.056 * h, 0.045 * h, 0.068 * h), look.skin, 8)
-    s.ball((head[0] - 0.016 * h, 0, head[2] + 0.022 * h), (0.053 * h, 0.05 * h, 0.058 * h), look.hair, 8)
-    s.hull([(head[0] + 0.05 * h, y, head[2] - 0.015 * h) for y in (-0.008, 0.008)] + [(head[0] + 0.066 * h, 0, head[2] - 0.02 * h), (head[0] + 0.05 * h, 0, head[2] + 0.01 * h)], look.skin)
+        share = (knee[2] - hem) / (knee[2] - ankle[2])
+        rings[0] = ((knee[0] + share * (ankle[0] - knee[0]), hip[1], hem), 0.036 * h * g, 0.034 * h * g)
+    s.tube(rings, cloth, 5, 0.5, {len(rings) - 2: look.shoes}, level_start=below)
+    return ankle[2]
+
+
+def _arm(s: Shape, look: Look, shoulder: Vec, swing: float, bend: float, spread: float) -> Vec:
+    """Upper arm, forearm and hand as one tube; returns the hand's place."""
+    h, g = look.height, look.girth
+    elbow = _swing(shoulder, 0.175 * h, swing, 0.175 * h * math.sin(math.radians(spread)))
+    wrist = _swing(elbow, 0.145 * h, swing + bend)
+    tip = _swing(wrist, 0.075 * h, swing + bend + 6)
+    rings = [(shoulder, 0.038 * h * g, 0.026 * h * g), (elbow, 0.03 * h * g, 0.026 * h * g), (wrist, 0.02 * h, 0.02 * h), (tip, 0.022 * h, 0.012 * h)]
+    s.tube(rings, look.top, 4, 0.5, {1: look.sleeves or look.top, 2: look.skin})
+    return wrist
+
+
+def _torso(s: Shape, look: Look, lean: float) -> None:
+    h, g = look.height, look.girth
+    hem = _hem(look)
+    flare = (0.13 * h, 0.125 * h) if look.skirt or look.coat else (0.078 * h * g, 0.1 * h * g)
+    rings = [
+        ((0.0, 0.0, hem), *flare), ((lean * 0.2, 0.0, 0.56 * h), 0.068 * h * g, 0.092 * h * g), ((lean * 0.9, 0.0, 0.74 * h), 0.078 * h * g, 0.118 * h * g),
+        ((lean, 0.0, 0.815 * h), 0.055 * h, 0.1 * h * g), ((lean + 0.012 * h, 0.0, 0.859 * h - GAP), 0.032 * h, 0.03 * h),
+    ]  # fmt: skip
+    s.tube(rings, look.top, 6, 0.5, {0: look.top if look.coat else look.bottom, 3: look.skin}, axis="z")
+
+
+def _head(s: Shape, look: Look, x: float) -> None:
+    """One hull: faces that look up or back are hair."""
+    h, z = look.height, 0.925 * look.height
+    rings = ((-0.066, 0.008, 0.036, 0.028), (-0.02, 0.0, 0.054, 0.044), (0.03, -0.004, 0.06, 0.05), (0.07, -0.006, 0.034, 0.03))
+    cloud = [(x + (dx + a * math.cos(t)) * h, b * h * math.sin(t), z + dz * h) for dz, dx, a, b in rings for t in (math.pi * (i + 0.5) / 2.5 for i in range(5))]
+    s.hull(cloud, look.skin)
+    s.painted((lambda c, n: (n[:, 2] > 0.35) | (c[:, 0] < x - 0.012 * h) | ((c[:, 2] > z + 0.03 * h) & (np.abs(n[:, 1]) > 0.7)), look.hair, "box"))
     if look.long_hair:
-        s.hull([(head[0] - 0.02 * h, y * h, head[2] + 0.02 * h) for y in (-0.048, 0.048)] + [(head[0] - 0.055 * h, y * h, head[2]) for y in (-0.03, 0.03)] + [(chest[0] - 0.075 * h, y * h, 0.79 * h) for y in (-0.05, 0.05)] + [(chest[0] - 0.02 * h, y * h, 0.8 * h) for y in (-0.05, 0.05)], look.hair)
+        s.hull([(x - 0.02 * h, y * h, z + 0.03 * h) for y in (-0.05, 0.05)] + [(x - 0.075 * h, y * h, z) for y in (-0.03, 0.03)] + [(x - 0.085 * h, y * h, 0.79 * h) for y in (-0.05, 0.05)] + [(x - 0.03 * h, y * h, 0.81 * h) for y in (-0.052, 0.052)], look.hair)
     if look.hat:
-        s.lathe([(0.075 * h, head[2] + 0.03 * h), (0.055 * h, head[2] + 0.045 * h), (0.05 * h, head[2] + 0.085 * h)], look.hat, (head[0], 0, 0), 8)
-    if "backpack" in look.carries:
-        s.box((chest[0] - 0.13 * h, 0, 0.7 * h), (0.12 * h, 0.2 * h, 0.26 * h), "paint_green")
-    if "vest" in look.carries:
-        s.hull([(x * 1.05, y * 1.05, z) for x, y, z in ((0.9 * waist * c, 0.108 * h * g * n, 0.56 * h) for c, n in ring)] + [(chest[0] + 1.05 * breast * c, 0.127 * h * g * n, 0.75 * h) for c, n in ring], "paint_orange")
-    if "suitcase" in look.carries:
-        s.box((-0.42, 0.28, 0.42), (0.28, 0.46, 0.66), "paint_red").rod((-0.32, 0.28, 0.72), (-0.12, 0.24, 0.78), 0.018, "steel", sides=4)
-    return s.moved((0, 0, -lowest))
+        s.lathe([(0.08 * h, z + 0.03 * h), (0.058 * h, z + 0.045 * h), (0.045 * h, z + 0.09 * h)], look.hat, (x, 0, 0), 7, "box")
 
 
-def _canopy(radius: float):
-    from manifold3d import Manifold
+Carry = Callable[[Shape, Look, float, list[Vec]], object]
 
-    return Manifold.cylinder(0.26, radius, 0.05, 8)
+
+def _umbrella(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    x, y, z = hands[1]
+    s.rod((x, y, z), (x + 0.02, y * 0.6, 1.22 * look.height), 0.014, "iron", sides=4)
+    s.add(Manifold.cylinder(0.26, 0.52, 0.05, 8).translate((x + 0.02, y * 0.6, 1.1 * look.height)), "paint_blue")
+
+
+def _suitcase(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    x, y, z = hands[0]
+    s.box((x - 0.35, y, 0.4), (0.26, 0.42, 0.6), "paint_red").rod((x - 0.3, y, 0.66), (x, y, z - 0.05), 0.018, "steel", sides=4)
+
+
+CARRIED: dict[str, Carry] = {
+    "phone": lambda s, look, lean, hands: s.box((hands[1][0] + 0.07, hands[1][1], hands[1][2] + 0.08), (0.025, 0.08, 0.16), "screen"),
+    "bag": lambda s, look, lean, hands: s.box((hands[0][0], hands[0][1], hands[0][2] - 0.32), (0.32, 0.12, 0.36), "paint_orange").box((hands[0][0], hands[0][1], hands[0][2] - 0.1), (0.14, 0.03, 0.12), "leather"),
+    "briefcase": lambda s, look, lean, hands: s.box((hands[0][0], hands[0][1], hands[0][2] - 0.26), (0.42, 0.1, 0.3), "leather"),
+    "cane": lambda s, look, lean, hands: s.rod((hands[1][0] + 0.05, hands[1][1], hands[1][2]), (hands[1][0] + 0.14, hands[1][1], 0.0), 0.018, "wood_dark", sides=4),
+    "umbrella": _umbrella,
+    "suitcase": _suitcase,
+    "backpack": lambda s, look, lean, hands: s.box((lean - 0.115 * look.height, 0, 0.69 * look.height), (0.12 * look.height, 0.19 * look.height, 0.24 * look.height), "paint_green"),
+    "vest": lambda s, look, lean, hands: s.tube([((0.0, 0.0, z * look.height), a * look.height, b * look.height) for z, a, b in ((0.57, 0.08, 0.108), (0.74, 0.09, 0.132))], "paint_orange", 6, 0.5, axis="z"),
+}  # fmt: skip
 
 
 def pram() -> Shape:
     """Somebody pushing a pram."""
     s = person(Look(1.68, long_hair=True, hair="hair_light"), Pose((20, -16), (2, 20), (38, 38), (32, 32)))
-    s.hull([(x, y, z) for x, z in ((0.5, 0.5), (1.05, 0.5), (0.42, 0.82), (1.2, 0.82)) for y in (-0.2, 0.2)], "suit").hull([(x, y, z) for x, z in ((0.85, 0.82), (1.2, 0.82), (0.95, 1.14), (1.16, 1.05)) for y in (-0.2, 0.2)], "cloth")
-    s.rod((0.36, -0.2, 1.0), (0.36, 0.2, 1.0), 0.02, "rubber", sides=4)
-    for y in (-0.21, 0.21):
-        s.rod((0.36, y * 0.95, 1.0), (1.05, y, 0.2), 0.018, "steel", sides=4).rod((0.5, y, 0.7), (0.5, y, 0.2), 0.018, "steel", sides=4)
-        for x in (0.5, 1.08):
-            s.rod((x, y - 0.02, 0.13), (x, y + 0.02, 0.13), 0.13, "rubber", sides=8)
+    s.hull([(x, y, z) for x, z in ((0.55, 0.45), (1.05, 0.45), (0.45, 0.85), (1.2, 0.82)) for y in (-0.2, 0.2)], "suit").hull([(x, y, z) for x, z in ((0.85, 0.8), (1.2, 0.8), (0.95, 1.14), (1.16, 1.05)) for y in (-0.19, 0.19)], "cloth")
+    s.box((0.38, 0, 0.98), (0.05, 0.42, 0.04), "rubber")
+    for y in (-0.18, 0.18):
+        s.rod((0.38, y, 0.98), (0.56, y, 0.7), 0.02, "steel", sides=3)
+    for x in (0.55, 1.05):
+        s.rod((x, -0.22, 0.13), (x, 0.22, 0.13), 0.13, "rubber", sides=7).box((x, 0, 0.3), (0.05, 0.3, 0.4), "steel")
     return s
 
 
 def dog_walker() -> Shape:
     s = person(Look(1.7, top="cloth", bottom="suit", hat="plastic_black"), WALK)
-    s.hull([(x, y, z) for x, w in ((0.55, 0.07), (1.05, 0.09)) for y in (-0.35 - w, -0.35 + w) for z in (0.34, 0.52)], "leather")
-    s.ball((1.14, -0.35, 0.62), (0.11, 0.08, 0.09), "leather", 4).rod((1.16, -0.35, 0.58), (1.28, -0.35, 0.57), 0.045, "leather", sides=4).rod((0.56, -0.35, 0.48), (0.4, -0.35, 0.66), 0.02, "leather", sides=4)
+    s.tube([((0.5, -0.35, 0.5), 0.07, 0.07), ((1.02, -0.35, 0.46), 0.11, 0.09), ((1.2, -0.35, 0.64), 0.07, 0.06), ((1.36, -0.35, 0.58), 0.04, 0.04)], "leather", 4, 0.5)
     for x in (0.6, 1.0):
-        for y in (-0.4, -0.3):
-            s.rod((x, y, 0.4), (x + 0.02, y, 0.0), 0.026, "leather", sides=4)
-    return s.rod((0.3, -0.22, 0.84), (1.05, -0.35, 0.58), 0.008, "rubber", sides=3)
+        s.box((x, -0.35, 0.2), (0.05, 0.13, 0.4), "leather")
+    return s.rod((0.3, -0.26, 0.84), (1.08, -0.35, 0.6), 0.009, "rubber", sides=3).rod((0.52, -0.35, 0.5), (0.38, -0.35, 0.68), 0.025, "leather", sides=3)
 
 
 def wheelchair_user() -> Shape:
     s = person(Look(1.72, skin="skin_tan"), Pose((82, 82), (78, 78), (20, 20), (30, 30)))
-    s = s.moved((0, 0, -0.02))
-    for y in (-0.3, 0.3):
-        s.ring((-0.05, y, 0.31), 0.29, 0.022, "rubber", segments=14).rod((-0.05, y - 0.02, 0.31), (-0.05, y + 0.02, 0.31), 0.05, "chrome", sides=6)
-        s.rod((0.45, y * 0.8, 0.08), (0.45, y * 0.8 + 0.03, 0.08), 0.08, "rubber", sides=6).rod((-0.22, y, 0.45), (-0.26, y, 0.95), 0.018, "chrome", sides=4).rod((-0.2, y, 0.4), (0.45, y * 0.8, 0.1), 0.018, "chrome", sides=4)
-    return s.box((0.02, 0, 0.38), (0.46, 0.56, 0.07), "plastic_black").box((-0.2, 0, 0.62), (0.05, 0.56, 0.42), "plastic_black")
+    for y in (-0.28, 0.28):
+        s.ring((-0.05, y, 0.31), 0.285, 0.025, "rubber", segments=9)
+    s.slab([(-0.22, 0.3), (0.22, 0.3), (0.5, 0.02), (0.56, 0.06), (0.26, 0.4), (-0.13, 0.4), (-0.17, 0.9), (-0.25, 0.9)], 0.44, "plastic_black")
+    return s
 
 
 _PEOPLE = {
@@ -160,7 +199,7 @@ _PEOPLE = {
     "woman in a skirt": (Look(1.7, 0.94, "skin_dark", bottom="suit", skirt=0.45, long_hair=True), WALK, 1.0),
     "businessman": (Look(1.8, 1.02, top="suit", bottom="suit", carries=("briefcase",)), WALK, 1.0),
     "jogger": (Look(1.76, 0.95, "skin_dark", bottom="plastic_black", sleeves="skin_dark", shoes="paint_white"), RUN, 0.6),
-    "child": (Look(1.22, 1.14, hair="hair_light", bottom="trousers_tan"), STRIDE, 0.8),
+    "child": (Look(1.24, 1.2, hair="hair_light", bottom="trousers_tan"), STRIDE, 0.8),
     "schoolchild": (Look(1.36, 1.02, "skin_tan", carries=("backpack",)), WALK, 0.8),
     "old man": (Look(1.68, 1.1, hair="plastic_white", bottom="trousers_tan", hat="suit", carries=("cane",)), Pose((10, -8), (4, 8), (10, 24), (20, 20), lean=8), 0.8),
     "tourist": (Look(1.75, 1.05, sleeves="skin_light", bottom="trousers_tan", hat="straw", carries=("backpack",)), STAND, 0.8),

@@ -19,6 +19,7 @@ from flaneur.city.scene import QUANTUM, Prototype
 
 MATERIAL_NAMES = list(MATERIALS)
 MATERIAL_INDEX = {name: k for k, name in enumerate(MATERIAL_NAMES)}
+GAP = 0.001  # metres
 Vec = tuple[float, float, float]
 
 
@@ -44,7 +45,10 @@ class Part:
 
 
 class Shape:
-    """Collects parts; every method returns the shape, so calls chain."""
+    """Collects parts; every method returns the shape, so calls chain.
+
+    Parts that overlap cost triangles along their seam; parts set a millimetre apart (`GAP`) do not, and look the same.
+    """
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -110,17 +114,19 @@ class Shape:
         """The hull of two rectangles (x0, x1, y0, y1, z): a car's cabin, a tapering post."""
         return self.hull([(x, y, r[4]) for r in (low, high) for x in r[:2] for y in r[2:4]], material)
 
-    def tube(self, rings: list[tuple[Vec, float, float]], material: str, sides: int = 4, spin: float = 0.0, paints: dict[int, str] | None = None, axis: str = "path") -> Shape:
+    def tube(self, rings: list[tuple[Vec, float, float]], material: str, sides: int = 4, spin: float = 0.0, paints: dict[int, str] | None = None, axis: str = "path", level_start: bool = False) -> Shape:
         """A limb through rings (centre, half width along its own x, half width across), bent at mitred joints.
 
-        `paints` gives segments (0 is the first) a material of their own. With axis "z" the rings stay level.
+        `paints` gives segments (0 is the first) a material of their own. With axis "z" the rings stay level, with
+        `level_start` the first one.
         """
         centres = np.array([r[0] for r in rings], float)
         steps = np.diff(centres, axis=0)
         steps /= np.linalg.norm(steps, axis=1, keepdims=True)
         points = []
         for k, (centre, a, b) in enumerate(rings):
-            normal = steps[max(k - 1, 0)] + steps[min(k, len(steps) - 1)] if axis == "path" else np.array([0.0, 0.0, -1.0 if steps[0][2] < 0 else 1.0])
+            level = axis == "z" or (level_start and k == 0)
+            normal = np.array([0.0, 0.0, math.copysign(1.0, steps[0][2])]) if level else steps[max(k - 1, 0)] + steps[min(k, len(steps) - 1)]
             side = np.array([0.0, 1.0, 0.0]) - normal * normal[1] / float(normal @ normal)
             side /= np.linalg.norm(side)
             front = np.cross(side, normal / np.linalg.norm(normal))

@@ -7,7 +7,7 @@ from functools import partial
 
 from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import add
-from flaneur.city.assets.shapes import Shape
+from flaneur.city.assets.shapes import GAP, Shape
 
 SHED_TINTS: tuple[Color, ...] = ((255, 255, 255), (206, 120, 96), (170, 190, 170), (190, 200, 214))
 
@@ -16,7 +16,7 @@ SHED_TINTS: tuple[Color, ...] = ((255, 255, 255), (206, 120, 96), (170, 190, 170
 def picket_fence(material: str = "paint_white", length: float = 2.0) -> Shape:
     s = Shape()
     for z in (0.3, 0.75):
-        s.box((-0.03, 0, z), (0.04, length, 0.07), material)
+        s.box((-0.031, 0, z), (0.04, length, 0.07), material)
     n = round(length / 0.2)
     for k in range(n):
         y = -length / 2 + length * (k + 0.5) / n
@@ -31,9 +31,9 @@ def railing(length: float = 2.0, height: float = 1.1) -> Shape:
     n = round(length / 0.18)
     for k in range(n):
         y = -length / 2 + length * (k + 0.5) / n
-        s.rod((0, y, 0.08), (0, y, height + 0.04), 0.013, "iron", 0.009, sides=4)
-    for y in (-length / 2 + 0.03, length / 2 - 0.03):
-        s.box((0, y, height / 2), (0.06, 0.06, height), "iron")
+        s.rod((0, y, 0.175 + GAP), (0, y, height - 0.105 - GAP), 0.013, "iron", sides=4)
+    for y in (-length / 2 + 0.1, length / 2 - 0.1):
+        s.box((0.052, y, height / 2), (0.06, 0.06, height), "iron")
     return s
 
 
@@ -74,7 +74,7 @@ def crowd_barrier() -> Shape:
     for z in (0.2, 1.05):
         s.box((0, 0, z), (0.045, 2.0, 0.045), "steel")
     for k in range(9):
-        s.box((0, -0.98 + 0.245 * k, 0.62), (0.032, 0.032, 0.86), "steel")
+        s.box((0, -0.98 + 0.245 * k, 0.625), (0.032, 0.032, 0.8), "steel")
     for y in (-0.75, 0.75):
         s.box((0, y, 0.03), (0.5, 0.06, 0.05), "steel").box((0, y, 0.12), (0.04, 0.05, 0.2), "steel")
     return s
@@ -232,12 +232,12 @@ def carport() -> Shape:
 
 # Tanks ------------------------------------------------------------------------------------------------------------
 def storage_tank(radius: float, height: float, material: str = "paint_white", roof: float = 0.5) -> Shape:
-    s = Shape().lathe([(radius, 0), (radius, height), (radius * 0.5, height + roof * 0.75), (0.15, height + roof)], material, sides=20).lathe([(radius + 0.06, height - 0.35), (radius + 0.06, height - 0.15)], "steel", sides=20).lathe([(radius + 0.1, 0), (radius + 0.1, 0.25)], "concrete", sides=20)
-    for k in range(6):
-        a0, a1 = 0.16 * k, 0.16 * (k + 1)
-        z0, z1 = height * k / 6, height * (k + 1) / 6
-        r = radius + 0.25
-        s.hull([(q * math.cos(a), q * math.sin(a), z + d) for a, z in ((a0, z0), (a1, z1)) for q in (radius - 0.05, r) for d in (0.0, 0.12)], "steel")
+    s = Shape().lathe([(radius, 0), (radius, height), (radius * 0.5, height + roof * 0.75), (0.15, height + roof)], material, sides=20).lathe([(radius + 0.06, height - 0.35), (radius + 0.06, height + 0.02)], "steel", sides=20)
+    for k in range(3):
+        a0, a1 = 0.3 * k, 0.3 * (k + 1)
+        z0, z1 = height * k / 3, height * (k + 1) / 3 - 0.15
+        r = radius + 0.08
+        s.hull([(q * math.cos(a), q * math.sin(a), z + d) for a, z in ((a0, z0), (a1, z1)) for q in (r, r + 0.3) for d in (0.0, 0.12)], "steel")
     return s.rod((radius * 0.4, 0, height), (radius * 0.4, 0, height + roof + 0.4), 0.12, "steel", sides=6)
 
 
@@ -255,7 +255,7 @@ def water_tower() -> Shape:
     for k in range(6):
         a = math.pi / 3 * k
         c, n = math.cos(a), math.sin(a)
-        s.rod((3.4 * c, 3.4 * n, 0), (2.6 * c, 2.6 * n, 13.0), 0.16, "steel", sides=6)
+        s.rod((3.4 * c, 3.4 * n, 0), (2.6 * c, 2.6 * n, 12.8), 0.16, "steel", sides=4)
     return s.lathe([(3.28, 15.0), (3.28, 15.5)], "paint_blue", sides=16).rod((0, 0, 18.2), (0, 0, 19.2), 0.1, "steel", sides=6)
 
 
@@ -264,11 +264,11 @@ def concrete_water_tower() -> Shape:
 
 
 def gas_sphere() -> Shape:
-    s = Shape().ball((0, 0, 5.0), 4.0, "paint_white", 16)
-    for k in range(8):
-        a = math.pi / 4 * k
+    s = Shape().ball((0, 0, 5.0), 4.0, "paint_white", 12)
+    for k in range(6):
+        a = math.pi / 3 * k
         s.rod((3.9 * math.cos(a), 3.9 * math.sin(a), 0), (3.9 * math.cos(a), 3.9 * math.sin(a), 5.2), 0.18, "steel", sides=6)
-    return s.ring((0, 0, 5.0), 4.05, 0.12, "steel", "z", 16, 4).rod((0, 0, 8.8), (0, 0, 9.6), 0.2, "steel", sides=6)
+    return s.rod((0, 0, 8.8), (0, 0, 9.6), 0.2, "steel", sides=6)
 
 
 def bullet_tank() -> Shape:

@@ -66,8 +66,8 @@ def tanker_truck() -> Shape:
     s = Shape()
     _chassis(s, 8.4, 2.4, (2.95, -1.8, -2.9))
     _cab(s, 4.2, 2.4, 2.7)
-    s.rod((-4.0, 0, 2.05), (2.1, 0, 2.05), 1.12, "chrome", sides=12)
-    for x in (-2.8, 1.0):
+    s.rod((-4.0, 0, 2.05), (2.1, 0, 2.05), 1.12, "chrome", sides=10)
+    for x in (-1.0,):
         s.rod((x, 0, 3.1), (x, 0, 3.3), 0.25, "steel", sides=6)
     _tail(s, -4.2, 2.3)
     return s.box((-0.95, 0, 1.02), (6.0, 2.3, 0.12), "paint_red")
@@ -119,7 +119,7 @@ def bus(length: float = 12.0, height: float = 3.1, width: float = 2.5, decks: in
     front, bays = half - nose, round((length - nose) / 1.55)
     s.slab([(-half, 0.3), (front, 0.3), (front, height - 0.2), (front - 0.3, height), (-half + 0.2, height), (-half, height - 0.15)], width, "car_paint")
     sides = tuple((facing(a), "bus_side", ("fit", bays, decks)) for a in ("+y", "-y"))
-    s.painted(*sides, (facing("+x", 0.9), "bus_front", ("fit", 1, decks)), (facing("-x", 0.9), "bus_rear", ("fit", 1, decks)))
+    s.painted(*sides, (facing("+x", 0.9), "bus_front" if decks == 1 else "double_decker_front", "fit"), (facing("-x", 0.9), "bus_rear" if decks == 1 else "double_decker_rear", "fit"))
     if nose:
         s.slab([(front - 0.1, 0.45), (half, 0.45), (half, 1.2), (front - 0.1, 1.5)], width * 0.82, "car_paint").painted((facing("+x", 0.9), "bus_nose", "fit"))
     if doors:

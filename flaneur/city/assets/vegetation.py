@@ -44,16 +44,15 @@ def broadleaf(t: TreeShape, name: str) -> Shape:
     """A round crown: a core and a wreath of lobes at different heights."""
     random, s = np.random.default_rng(zlib.crc32(name.encode())), Shape()
     crown = t.height - t.clear
-    s.rod((0, 0, 0), (0, 0, t.clear + 0.4 * crown), t.trunk * 1.15, t.bark, t.trunk * 0.7, sides=6, mapping="box")
-    for a in (0.6, 3.4):
-        s.rod((0, 0, t.clear * 0.8), (math.cos(a) * t.spread * 0.55, math.sin(a) * t.spread * 0.55, t.clear + 0.3 * crown), t.trunk * 0.6, t.bark, t.trunk * 0.4, sides=4)
-    lobe(s, random, (0, 0, t.clear + 0.64 * crown), (t.spread * 0.66, t.spread * 0.66, crown * 0.38), t.leaves, 18)
+    s.rod((0, 0, 0), (0, 0, t.clear + 0.4 * crown), t.trunk * 1.15, t.bark, t.trunk * 0.7, sides=5)
+    s.rod((0, 0, t.clear * 0.75), (t.spread * 0.5, t.spread * 0.2, t.clear + 0.3 * crown), t.trunk * 0.6, t.bark, t.trunk * 0.4, sides=3)
+    lobe(s, random, (0, 0, t.clear + 0.64 * crown), (t.spread * 0.66, t.spread * 0.66, crown * 0.38), t.leaves, 12)
     for k in range(t.lobes):
         a = 2 * math.pi * (k + 0.3 * random.random()) / t.lobes
         r = t.spread * (1 - t.lobe_size) * (0.9 + 0.2 * random.random())
         z = t.clear + crown * (0.36 + 0.22 * (k % 2) + 0.06 * random.random())
         size = t.spread * t.lobe_size * (0.9 + 0.2 * random.random())
-        lobe(s, random, (r * math.cos(a), r * math.sin(a), z), (size, size, min(crown * 0.36, size * 1.2)), t.leaves, 13)
+        lobe(s, random, (r * math.cos(a), r * math.sin(a), z), (size, size, min(crown * 0.36, size * 1.2)), t.leaves, 10)
     return s
 
 
@@ -61,12 +60,12 @@ def column(t: TreeShape, name: str) -> Shape:
     """A narrow crown: lobes stacked along the trunk."""
     random, s = np.random.default_rng(zlib.crc32(name.encode())), Shape()
     crown = t.height - t.clear
-    s.rod((0, 0, 0), (0, 0, t.clear + 0.5 * crown), t.trunk, t.bark, t.trunk * 0.6, sides=6)
+    s.rod((0, 0, 0), (0, 0, t.clear + 0.5 * crown), t.trunk, t.bark, t.trunk * 0.6, sides=5)
     for k in range(t.lobes):
         f = (k + 0.5) / t.lobes
         width = t.spread * (0.78 + 0.5 * f * (1 - f) - 0.32 * max(0.0, f - 0.55))
         a = random.random() * 2 * math.pi
-        lobe(s, random, (0.12 * t.spread * math.cos(a), 0.12 * t.spread * math.sin(a), t.clear + crown * (0.1 + 0.8 * f)), (width, width, crown / t.lobes * 0.95), t.leaves, 15, 0.12)
+        lobe(s, random, (0.12 * t.spread * math.cos(a), 0.12 * t.spread * math.sin(a), t.clear + crown * (0.1 + 0.8 * f)), (width, width, crown / t.lobes * 0.95), t.leaves, 11, 0.12)
     return s
 
 
@@ -74,7 +73,7 @@ def conifer(t: TreeShape, name: str) -> Shape:
     """Tiers of drooping branches, each a cone with a scalloped rim."""
     random, s = np.random.default_rng(zlib.crc32(name.encode())), Shape()
     crown = t.height - t.clear
-    s.rod((0, 0, 0), (0, 0, t.clear + 0.3 * crown), t.trunk, t.bark, sides=6)
+    s.rod((0, 0, 0), (0, 0, t.clear + 0.3 * crown), t.trunk, t.bark, sides=5)
     for k in range(t.lobes):
         f = k / t.lobes
         radius, low = t.spread * (1 - 0.82 * f), t.clear + crown * f * 0.86
@@ -91,12 +90,12 @@ def weeping(t: TreeShape, name: str) -> Shape:
     """A dome with hanging curtains: a willow."""
     random, s = np.random.default_rng(zlib.crc32(name.encode())), Shape()
     s.rod((0, 0, 0), (0, 0, t.height * 0.7), t.trunk, t.bark, t.trunk * 0.7, sides=6)
-    lobe(s, random, (0, 0, t.height * 0.76), (t.spread * 0.75, t.spread * 0.75, t.height * 0.24), t.leaves, 18)
+    lobe(s, random, (0, 0, t.height * 0.76), (t.spread * 0.75, t.spread * 0.75, t.height * 0.24), t.leaves, 14)
     for k in range(t.lobes):
         a = 2 * math.pi * (k + 0.3 * random.random()) / t.lobes
         x, y = t.spread * 0.68 * math.cos(a), t.spread * 0.68 * math.sin(a)
         low = t.clear * (0.8 + 0.6 * random.random())
-        s.hull([(x + dx, y + dy, z) for dx, dy in ((0.5, 0), (-0.4, 0.35), (-0.4, -0.35), (0.2, 0.5)) for z in (low, t.height * 0.74)] + [(x * 0.6, y * 0.6, t.height * 0.9)], t.leaves)
+        s.hull([(x + dx, y + dy, z) for dx, dy in ((0.6, 0), (-0.45, 0.6), (-0.45, -0.6)) for z in (low, t.height * 0.74)] + [(x * 0.6, y * 0.6, t.height * 0.9)], t.leaves)
     return s
 
 
@@ -105,37 +104,37 @@ def palm(t: TreeShape, name: str) -> Shape:
     random, s = np.random.default_rng(zlib.crc32(name.encode())), Shape()
     s.rod((0, 0, 0), (0.15, 0, t.height - 1.2), t.trunk, t.bark, t.trunk * 0.75, sides=8)
     top = (0.15, 0.0, t.height - 1.1)
-    lobe(s, random, top, (0.75, 0.75, 0.85), t.leaves, 12)
+    lobe(s, random, top, (0.8, 0.8, 0.9), t.leaves, 10)
     for k in range(t.lobes):
         a = 2 * math.pi * (k + 0.3 * random.random()) / t.lobes
         c, n, r = math.cos(a), math.sin(a), t.spread
         lift = 0.9 - 0.5 * (k % 2)
-        path = ((0.25, 0.0, 0.3), (0.6, lift, 0.55), (1.0, lift - 1.1, 0.12))
+        path = ((0.25, 0.0, 0.35), (0.6, lift, 0.62), (1.0, lift - 1.1, 0.14))
         for (d0, z0, w0), (d1, z1, w1) in zip(path, path[1:]):
-            s.hull([(top[0] + r * d * c - n * w * e, top[1] + r * d * n + c * w * e, top[2] + z - dz) for d, z, w in ((d0, z0, w0), (d1, z1, w1)) for e in (-1, 1) for dz in (0.0, 0.3)], t.leaves)
+            s.hull([(top[0] + r * d * c - n * w * e, top[1] + r * d * n + c * w * e, top[2] + z - dz) for d, z, w in ((d0, z0, w0), (d1, z1, w1)) for e in (-1, 1) for dz in (0.0, 0.42)], t.leaves)
     return s
 
 
 TREES = {
-    "oak tree": (broadleaf, TreeShape(7.6, 2.7, 2.3, "leaves_oak", trunk=0.26, lobes=6), 1.5),
+    "oak tree": (broadleaf, TreeShape(7.6, 2.7, 2.3, "leaves_oak", trunk=0.26), 1.5),
     "linden tree": (broadleaf, TreeShape(7.2, 2.0, 2.2, "leaves_linden", trunk=0.2), 2.0),
     "plane tree": (broadleaf, TreeShape(8.2, 2.5, 3.0, "leaves_linden", "bark_birch", 0.24, 5), 1.5),
     "maple tree": (broadleaf, TreeShape(6.4, 2.0, 2.0, "leaves_oak", trunk=0.18), 1.5),
     "autumn maple tree": (broadleaf, TreeShape(6.0, 1.9, 1.9, "leaves_autumn", trunk=0.18), 0.4),
-    "chestnut tree": (broadleaf, TreeShape(7.8, 2.4, 2.2, "leaves_dark", trunk=0.26, lobes=6), 1.0),
+    "chestnut tree": (broadleaf, TreeShape(7.8, 2.4, 2.2, "leaves_dark", trunk=0.26), 1.0),
     "cherry tree": (broadleaf, TreeShape(4.6, 1.6, 1.7, "leaves_blossom", trunk=0.13), 0.6),
     "apple tree": (broadleaf, TreeShape(4.2, 1.55, 1.4, "leaves_oak", trunk=0.13, lobes=4), 0.8),
     "olive tree": (broadleaf, TreeShape(4.4, 1.6, 1.4, "leaves_olive", trunk=0.22, lobes=4), 0.5),
-    "young street tree": (broadleaf, TreeShape(4.7, 1.2, 2.1, "leaves_linden", trunk=0.09, lobes=4, lobe_size=0.7), 1.5),
+    "young street tree": (broadleaf, TreeShape(5.0, 1.3, 2.0, "leaves_linden", trunk=0.09, lobes=4, lobe_size=0.66), 1.5),
     "birch tree": (column, TreeShape(7.8, 1.15, 1.9, "leaves_birch", "bark_birch", 0.13, 4), 1.2),
     "hornbeam": (column, TreeShape(6.2, 1.05, 1.6, "leaves_linden", trunk=0.13, lobes=4), 1.2),
     "poplar": (column, TreeShape(9.5, 0.95, 1.2, "leaves_dark", trunk=0.17, lobes=5), 1.0),
-    "cypress": (column, TreeShape(7.0, 0.78, 0.3, "needles", trunk=0.12, lobes=5), 0.7),
+    "cypress": (column, TreeShape(7.2, 0.84, 0.3, "needles", trunk=0.12, lobes=4), 0.7),
     "spruce": (conifer, TreeShape(8.8, 1.9, 0.9, "needles", trunk=0.17, lobes=5), 1.0),
     "fir tree": (conifer, TreeShape(6.6, 1.6, 0.6, "leaves_dark", trunk=0.14, lobes=4), 0.8),
     "pine tree": (broadleaf, TreeShape(8.0, 2.0, 4.6, "needles", trunk=0.2, lobes=4), 0.8),
-    "willow": (weeping, TreeShape(6.6, 2.3, 1.0, "leaves_birch", trunk=0.26, lobes=8), 0.4),
-    "palm tree": (palm, TreeShape(7.5, 2.3, 0.0, "leaves_oak", trunk=0.2, lobes=9), 0.3),
+    "willow": (weeping, TreeShape(6.6, 2.3, 1.0, "leaves_birch", trunk=0.26, lobes=6), 0.4),
+    "palm tree": (palm, TreeShape(7.5, 2.3, 0.0, "leaves_oak", trunk=0.2, lobes=6), 0.3),
 }  # fmt: skip
 for _name, (_make, _shape, _weight) in TREES.items():
     add("tree", _name, partial(_make, _shape, _name), weight=_weight)
@@ -144,11 +143,11 @@ for _name, (_make, _shape, _weight) in TREES.items():
 def bush(name: str, radii: Vec, material: str, lobes: int = 3, flowers: str | None = None) -> Shape:
     random, s = np.random.default_rng(zlib.crc32(name.encode())), Shape()
     rx, ry, rz = radii
-    lobe(s, random, (0, 0, rz * 0.85), (rx * 0.8, ry * 0.8, rz), material, 16)
+    lobe(s, random, (0, 0, rz * 0.85), (rx * 0.8, ry * 0.8, rz), material, 14)
     for k in range(lobes):
         a = 2 * math.pi * (k + 0.4 * random.random()) / lobes
         size = 0.55 + 0.15 * random.random()
-        lobe(s, random, (rx * 0.5 * math.cos(a), ry * 0.5 * math.sin(a), rz * size), (rx * size, ry * size, rz * size), flowers if flowers and k % 2 else material, 12)
+        lobe(s, random, (rx * 0.5 * math.cos(a), ry * 0.5 * math.sin(a), rz * size), (rx * size, ry * size, rz * size), flowers if flowers and k % 2 else material, 10)
     return s
 
 
@@ -173,8 +172,8 @@ def topiary() -> Shape:
 
 def grass_tuft() -> Shape:
     random, s = np.random.default_rng(5), Shape()
-    for k in range(9):
-        a, lean, top = 2 * math.pi * k / 9, 0.18 + 0.2 * random.random(), 0.7 + 0.5 * random.random()
+    for k in range(7):
+        a, lean, top = 2 * math.pi * k / 7, 0.18 + 0.2 * random.random(), 0.7 + 0.5 * random.random()
         x, y = math.cos(a), math.sin(a)
         s.hull([(x * 0.06 - y * 0.09, y * 0.06 + x * 0.09, 0), (x * 0.06 + y * 0.09, y * 0.06 - x * 0.09, 0), (-x * 0.04, -y * 0.04, 0), (x * lean, y * lean, top), (x * lean * 0.5, y * lean * 0.5, top * 0.9)], "straw" if k % 3 == 0 else "leaves_olive")
     return s

@@ -145,6 +145,25 @@ def _bus_rear(c: Canvas) -> None:
         _lamp(c, RED, x0, 0.2, x0 + 0.08, 0.42)
 
 
+def _double_decker_front(c: Canvas) -> None:
+    c.paint(c.y < 0.05, DARK)
+    _pane(c, 0.05, 0.17, 0.95, 0.42)
+    _pane(c, 0.05, 0.62, 0.95, 0.88)
+    c.paint(c.box(0.1, 0.46, 0.9, 0.57), DARK)
+    _lamp(c, AMBER, 0.16, 0.48, 0.84, 0.55)
+    for x0 in (0.05, 0.79):
+        _lamp(c, LAMP, x0, 0.08, x0 + 0.16, 0.12)
+    _plate(c, 0.4, 0.06, 0.6, 0.09)
+
+
+def _double_decker_rear(c: Canvas) -> None:
+    c.paint(c.y < 0.05, DARK)
+    _pane(c, 0.12, 0.64, 0.88, 0.86)
+    _grille(c, 0.2, 0.1, 0.8, 0.24, 30)
+    for x0 in (0.02, 0.9):
+        _lamp(c, RED, x0, 0.1, x0 + 0.08, 0.24)
+
+
 def _bus_door(c: Canvas) -> None:
     c.paint(np.ones_like(c.x), DARK)
     for x0 in (0.06, 0.54):
@@ -162,8 +181,8 @@ for _name, _draw in {
     "car_front": _car_front, "car_rear": _car_rear, "car_side": _car_side, "car_windows": _car_windows, "windscreen": _windscreen, "wheel": _wheel,
     "wheel_heavy": lambda c: _wheel(c, 8, (150, 152, 154), 0.29), "van_side_r": lambda c: _van_side(c, False), "van_side_l": lambda c: _van_side(c, True),
     "camper_side_r": lambda c: _van_side(c, False, 2), "camper_side_l": lambda c: _van_side(c, True, 2), "van_rear": _van_rear,
-    "truck_front": _truck_front, "truck_side": _truck_side, "truck_rear": _truck_rear, "bus_side": _bus_side, "bus_front": _bus_front, "bus_rear": _bus_rear, "bus_door": _bus_door, "bus_nose": _nose,
+    "truck_front": _truck_front, "truck_side": _truck_side, "truck_rear": _truck_rear, "bus_side": _bus_side, "bus_front": _bus_front, "bus_rear": _bus_rear, "double_decker_front": _double_decker_front, "double_decker_rear": _double_decker_rear, "bus_door": _bus_door, "bus_nose": _nose,
 }.items():  # fmt: skip
     TILES[_name] = (PAINT, _draw)
     # Lamps and lit saloons shine at night, windows of parked cars do not.
-    VEHICLE_TILES[_name] = 0.6 if _name.startswith("bus") else 0.3 if _name in ("car_front", "truck_front") else 0.0
+    VEHICLE_TILES[_name] = 0.6 if _name.startswith(("bus", "double")) else 0.3 if _name in ("car_front", "truck_front") else 0.0
