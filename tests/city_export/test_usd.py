@@ -1,5 +1,7 @@
 """USD: valid by OpenUSD's own registry, labelled through instancing, readable by Newton."""
 
+# pyright: reportAttributeAccessIssue=false
+# OpenUSD's modules come without type stubs.
 from __future__ import annotations
 
 import dataclasses

@@ -190,4 +190,3 @@ def _attempt(entry: Entry, out: Path, osm_root: Path | None, make: Maker) -> Rec
         return build_entry(entry, out, osm_root, make)
     except UserError as error:
         return error
-

@@ -50,7 +50,7 @@ tags: [semantic-mapping, embodied-ai, city, 3d, openstreetmap]
 # {index.name}
 
 {index.description}
-{n['scenes']} scenes, {n['objects']:,} annotated objects ({n['mean_objects']:,.1f} a scene), {n['bytes'] / 1e6:.1f} MB.
+{n["scenes"]} scenes, {n["objects"]:,} annotated objects ({n["mean_objects"]:,.1f} a scene), {n["bytes"] / 1e6:.1f} MB.
 """
 
 
@@ -124,7 +124,7 @@ The {len(index.scenes) - mapped} invented scenes are free of rights (CC0). Every
 def _limitations(n: dict[str, Any]) -> str:
     return f"""## Limitations
 
-- Buildings stand where the map says and are as high as it says ({n['mapped']:,} objects carry an OSM id); everything else on the street is placed by rules, not surveyed.
+- Buildings stand where the map says and are as high as it says ({n["mapped"]:,} objects carry an OSM id); everything else on the street is placed by rules, not surveyed.
 - The ground is flat. Interiors, underground and moving things are absent; people and vehicles stand still.
 - Appearance comes from procedural textures: models that tell real photographs apart may do better or worse here than on them.
 - Some extracts are years old, and mapped detail differs between places; heights without a tag are a prior by type of place.

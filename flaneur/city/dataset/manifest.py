@@ -1,19 +1,19 @@
 """The manifest: which scenes a dataset has, from what, in which split and light.
 
-    name = "flaneur-80"
-    [files."de_berlin_neukoelln.osm.pbf"]         # below --osm-root
-    sha256 = "..."
-    attribution = "(c) OpenStreetMap contributors, ODbL 1.0"
-    [[scene]]
-    name = "de_berlin_neukoelln-0"
-    place = "de_berlin_neukoelln"                 # no place lies in two splits
-    split = "test"
-    light = "day"
-    seed = 7
-    osm = "de_berlin_neukoelln.osm.pbf"
-    window = [13.437829, 52.47262, 13.440779, 52.474428]   # west, south, east, north
-    [[scene]]
-    synthetic = "cbd"                             # instead of osm and window
+name = "flaneur-80"
+[files."de_berlin_neukoelln.osm.pbf"]         # below --osm-root
+sha256 = "..."
+attribution = "(c) OpenStreetMap contributors, ODbL 1.0"
+[[scene]]
+name = "de_berlin_neukoelln-0"
+place = "de_berlin_neukoelln"                 # no place lies in two splits
+split = "test"
+light = "day"
+seed = 7
+osm = "de_berlin_neukoelln.osm.pbf"
+window = [13.437829, 52.47262, 13.440779, 52.474428]   # west, south, east, north
+[[scene]]
+synthetic = "cbd"                             # instead of osm and window
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def _known(path: Path, where: str, table: dict[str, Any], fields: set[str]) -> N
 
 
 def _file(path: Path, name: str, table: dict[str, Any]) -> SourceFile:
-    _known(path, f"[files.\"{name}\"]", table, {"sha256", "attribution"})
+    _known(path, f'[files."{name}"]', table, {"sha256", "attribution"})
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise UserError(f"{path}: [files.\"{name}\"]: a path below --osm-root is needed")
+        raise UserError(f'{path}: [files."{name}"]: a path below --osm-root is needed')
     if not re.fullmatch("[0-9a-f]{64}", str(table.get("sha256", ""))):
         raise UserError(f"{path}: [files.\"{name}\"], field 'sha256': 64 hexadecimal digits are needed")
     return SourceFile(name, table["sha256"], table.get("attribution", ""))

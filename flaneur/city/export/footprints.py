@@ -39,4 +39,3 @@ def footprints(scene: Scene, rows: np.ndarray) -> np.ndarray:
         # row and m are used up within this call of transform.
         out[n] = shapely.transform(local[k], lambda xy, m=m: xy @ m[:2, :2].T + m[:2, 3])
     return out
-

@@ -52,7 +52,7 @@ class _Document:
         distinct, look_of = looks(scene)
         geometry = [self._geometry(p) for p in scene.prototypes]
         for row in distinct:
-            j["meshes"].append(self._mesh(scene.prototypes[row[0]], geometry[row[0]], tuple(int(t) for t in row[1:])))
+            j["meshes"].append(self._mesh(scene.prototypes[row[0]], geometry[row[0]], (int(row[1]), int(row[2]), int(row[3]))))
         root = {"name": scene.name, "rotation": [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)], "children": [], "extras": self._about()}
         j["nodes"].append(root)
         nodes = self._instanced_nodes(look_of) if gpu_instancing else [self._node(k, int(look_of[k])) for k in range(len(scene.instances))]

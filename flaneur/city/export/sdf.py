@@ -1,5 +1,7 @@
 """Three shorthands for authoring USD specs in bulk."""
 
+# pyright: reportAttributeAccessIssue=false
+# OpenUSD's modules come without type stubs.
 from __future__ import annotations
 
 from functools import lru_cache

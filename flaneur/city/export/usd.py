@@ -11,6 +11,8 @@ about ten times as fast as the Usd API for a city of 9,000 instances. Layout:
     /Looks/<mesh>_<tint>         abstract: the mesh with the materials of one tint
 """
 
+# pyright: reportAttributeAccessIssue=false
+# OpenUSD's modules come without type stubs.
 from __future__ import annotations
 
 from pathlib import Path
@@ -124,7 +126,7 @@ def collider(p: Prototype, scene: Scene) -> str:
 
 def _look(shelf: Any, prototype: str, row: np.ndarray, scene: Scene, bound: usd_materials.Bound) -> Sdf.Path:
     """The path that instances of this prototype and tint reference; an untinted one needs no look of its own."""
-    tint = tuple(int(t) for t in row[1:])
+    tint = (int(row[1]), int(row[2]), int(row[3]))
     if tint == usd_materials.WHITE:
         return Sdf.Path(f"/Prototypes/{prototype}")
     root = define(shelf, f"{prototype}_{tint[0]:02x}{tint[1]:02x}{tint[2]:02x}", "Xform")

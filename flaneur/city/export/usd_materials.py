@@ -1,5 +1,7 @@
 """Materials as UsdPreviewSurface networks, one per material and tint; images beside the layer."""
 
+# pyright: reportAttributeAccessIssue=false
+# OpenUSD's modules come without type stubs.
 from __future__ import annotations
 
 from pathlib import Path
@@ -94,5 +96,3 @@ def _texture(parent: Sdf.PrimSpec, name: str, file: str, space: str, st: Sdf.Pat
 
 def _connect(spec: Sdf.AttributeSpec, source: Sdf.Path) -> None:
     spec.connectionPathList.explicitItems = [source]
-
-

@@ -1,8 +1,11 @@
 """What surrounds the city in USD: stage metadata, lights for every hour, a camera, the physics scene."""
 
+# pyright: reportAttributeAccessIssue=false
+# OpenUSD's modules come without type stubs.
 from __future__ import annotations
 
 import math
+
 import numpy as np
 from pxr import Gf, Sdf, Vt
 
@@ -99,4 +102,3 @@ def author_physics(world: Sdf.PrimSpec) -> None:
     physics = define(world, "PhysicsScene", "PhysicsScene")
     attribute(physics, "physics:gravityDirection", "vector3f", Gf.Vec3f(0, 0, -1))
     attribute(physics, "physics:gravityMagnitude", "float", 9.81)
-
