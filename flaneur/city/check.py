@@ -185,7 +185,7 @@ def _window(scene: Scene) -> list[Violation]:
 
 def solid(prototype: Prototype) -> Manifold:
     """The prototype as a solid; corners that only their texture coordinates part are joined."""
-    mesh = Mesh(vert_properties=np.ascontiguousarray(prototype.vertices, np.float32), tri_verts=np.ascontiguousarray(prototype.faces, np.uint32))
+    mesh = Mesh(vert_properties=np.array(prototype.vertices, np.float32), tri_verts=np.array(prototype.faces, np.uint32))
     mesh.merge()
     return Manifold(mesh)
 

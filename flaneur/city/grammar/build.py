@@ -13,6 +13,7 @@ from flaneur.city.assets.catalogue import Catalogue, load_catalogue
 from flaneur.city.assets.materials import MATERIALS
 from flaneur.city.grammar.buildings import build_buildings
 from flaneur.city.grammar.built import BuiltBuilding
+from flaneur.city.grammar.clearance import clear_of_buildings
 from flaneur.city.grammar.ground import lay_ground
 from flaneur.city.grammar.ground_mesh import ground_meshes
 from flaneur.city.grammar.mapped import OSM_TYPES, place_mapped
@@ -36,11 +37,14 @@ def build_scene(graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: in
     buildings = build_buildings(graph, plan, library, seed)
     sites = survey(graph, streets, ground, buildings)
     stock = Stock(catalogue or load_catalogue(), graph.size, seed, graph.origin.lat if graph.origin else 50.0)
-    stock.placer.add_solids([b.footprint for b in buildings], np.array([b.prototype.vertices[:, 2].max() for b in buildings]))
+    obstacles = [(b.footprint, -1.0, float(b.prototype.vertices[:, 2].max())) for b in buildings] + [o for b in buildings for o in b.obstacles]
+    stock.placer.add_solids([o[0] for o in obstacles], [o[1] for o in obstacles], [o[2] for o in obstacles])
     blocks = STRtree([to_shapely(b.polygon) for b in graph.blocks])
-    placed = [*place_mapped(graph, sites, stock, blocks, seed), *scatter(settle(graph, library, plan), sites, stock, seed)]
+    placed = [Places.none(), *place_mapped(graph, sites, stock, blocks, seed), *scatter(settle(graph, library, plan), sites, stock, seed)]
+    objects = Places.join(placed)
+    objects = objects.take(clear_of_buildings(objects, stock.prototypes, buildings))
     surfaces = ground_meshes(graph, ground, streets, sites.bay_lines)
-    prototypes, instances = _assemble(graph, library, placed, stock, buildings, surfaces, seed)
+    prototypes, instances = _assemble(graph, library, objects, stock, buildings, surfaces, seed)
     prototypes, materials = _used_materials(prototypes)
     assigned = {a.block: a for a in plan.assignments}
     return Scene(
@@ -71,17 +75,13 @@ def _rows(places: Places, tint: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _assemble(
-    graph: CityGraph, library: RuleLibrary, placed: list[Places], stock: Stock, buildings: list[BuiltBuilding],
+    graph: CityGraph, library: RuleLibrary, objects: Places, stock: Stock, buildings: list[BuiltBuilding],
     surfaces: list[tuple[Prototype, np.ndarray, int]], seed: int,
 ) -> tuple[list[Prototype], Instances]:  # fmt: skip
     """Used prototypes and their instances, sorted by prototype, then block, then place."""
     rules = {r.name: k for k, r in enumerate(library.rules)}
     block_rows = {b.id: k for k, b in enumerate(graph.blocks)}
-    tables = []
-    rng = generator(seed, "tints")
-    for places in placed:
-        if len(places):
-            tables.append(_rows(places, stock.tints(places.prototype, rng)))
+    tables = [_rows(objects, stock.tints(objects.prototype, generator(seed, "tints")))]
     single: list[Prototype] = []
     for b in buildings:
         tables.append(_single(len(stock.prototypes) + len(single), b.position, b.tint, block_rows.get(b.block, -1), rules.get(b.rule, -1), b.osm.id if b.osm else 0, OSM_TYPES[b.osm.type] if b.osm else 0, b.clipped))

@@ -40,6 +40,10 @@ class Places:
         return Places(*(getattr(self, f.name)[rows] for f in fields(Places)))
 
     @classmethod
+    def none(cls) -> Places:
+        return cls(np.zeros(0, np.int32), np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int64), np.zeros(0, np.uint8))
+
+    @classmethod
     def join(cls, parts: list[Places]) -> Places:
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Places)))
 
@@ -87,11 +91,11 @@ class Placer:
         self._low: list[np.ndarray] = []
         self._high: list[np.ndarray] = []
         self._solids = STRtree([])
-        self._solid_top = np.zeros(0)
+        self._solid_low = self._solid_high = np.zeros(0)
 
-    def add_solids(self, shapes: list[BaseGeometry], top: np.ndarray) -> None:
-        """What stands already and is not a prototype: buildings, from below the ground to their top."""
-        self._solids, self._solid_top = STRtree(shapes), np.asarray(top)
+    def add_solids(self, shapes: list[BaseGeometry], low: list[float], high: list[float]) -> None:
+        """What stands already and is not a prototype: buildings from the ground to their top, awnings, balconies."""
+        self._solids, self._solid_low, self._solid_high = STRtree(shapes), np.array(low), np.array(high)
 
     def outlines(self, places: Places, clearance: float = CLEARANCE) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """World polygons [m] of all non-empty bands with their place [m], band [m], low [m] and high [m]."""
@@ -119,7 +123,7 @@ class Placer:
         kept[owner[bad]] = False
         if solids and len(self._solids.geometries):
             hit, solid = self._solids.query(shapes, predicate="intersects")
-            kept[owner[hit[low[hit] < self._solid_top[solid]]]] = False
+            kept[owner[hit[(low[hit] < self._solid_high[solid]) & (self._solid_low[solid] < high[hit])]]] = False
         if self._shapes:
             standing = np.concatenate(self._shapes)
             at_low, at_high = np.concatenate(self._low), np.concatenate(self._high)

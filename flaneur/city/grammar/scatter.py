@@ -82,7 +82,10 @@ class Stock:
     def scales(self, asset: Asset, variant: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A few steps of size per class, where the volume stays in the class's range."""
         scale = rng.choice(SCALES.get(asset.class_name, (1.0,)), len(variant))
-        low, high = self._scales[asset.rows[variant]].T
+        return self.fitting_scale(asset.rows[variant], scale)
+
+    def fitting_scale(self, prototype: np.ndarray | int, scale: np.ndarray | float) -> np.ndarray:
+        low, high = np.moveaxis(self._scales[prototype], -1, 0)
         return np.clip(scale, np.ceil(low * 100) / 100, np.floor(high * 100) / 100)
 
     def tints(self, prototypes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -172,7 +175,8 @@ def _place_group(jobs: list[Job], asset: Asset, function: str, sites: Sites, sto
         taken = np.bincount(out[0].block, minlength=len(sites.blocks))
         left = np.delete(limit, chosen) - taken[rest.block]
         smallest = asset.rows[int(np.argmin(stock.widest[asset.rows]))]
-        rest.prototype, rest.scale = np.full(len(rest), smallest, np.int32), np.ones(len(rest))
+        rest.prototype = np.full(len(rest), smallest, np.int32)
+        rest.scale = np.full(len(rest), stock.fitting_scale(smallest, 1.0))
         out.append(rest.take(stock.placer.place(rest, region, left, solids)))
     return out
 
