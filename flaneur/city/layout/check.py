@@ -165,7 +165,7 @@ def fidelity(path: Path | str, graph: CityGraph, window: Window) -> Fidelity:
         inside = whole.intersection(square)
         if inside.area < 10.0:
             continue
-        if key in built and any(b.clipped for b in built[key]) != (whole.difference(square).area > 0.05):
+        if key in built and any(b.clipped for b in built[key]) != (whole.difference(square).area > 0.01):
             clipped_wrong += 1
         height = values.bounded(tags.get("height"), 1.0, values.MAX_HEIGHT)
         if height is not None and key in built:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from flaneur.city.layout.graph import PlaceType
 
@@ -15,27 +12,13 @@ BUSINESS = ("shop", "office", "bank", "restaurant", "cafe", "bar", "pub", "hotel
 
 @dataclass(frozen=True)
 class PlaceFeatures:
-    """Shares of the window's area unless stated."""
-
-    cover: float  # building footprints
-    floor_area: float  # levels x footprint over the window's area, where levels are mapped or guessed as 2.5
+    cover: float  # share of the window under buildings
     height: float  # metres, footprint-weighted mean of the mapped heights; 0 where none is mapped
-    footprint: float  # m2, median of the buildings over 30 m2
-    largest: float  # m2
+    largest: float  # m2, the largest footprint
     business: float  # shops, offices, restaurants per hectare
-    country: float  # farmland, meadow, forest
-    country_around: float  # the same in the 600 m around the window, of what the extract covers
-    cover_around: float
-    road: float  # carriageway metres per hectare
-    tracks: float  # share of the carriageway that is track or unpaved
     signals: float  # traffic signals and crossings per hectare
-
-    def vector(self) -> np.ndarray:
-        """Scaled for comparing windows."""
-        return np.array([
-            self.cover * 3, min(self.height, 60) / 20, np.log10(max(self.footprint, 10)) - 1, np.log10(max(self.largest, 10)) - 1, min(self.business, 30) / 10,
-            self.country * 2, self.road / 150, self.signals / 3,
-        ])  # fmt: skip
+    cover_around: float  # buildings in the surroundings, as a share of what the extract covers there
+    country_around: float  # the same for farmland, meadow and forest
 
 
 def classify(f: PlaceFeatures) -> PlaceType:
@@ -50,8 +33,3 @@ def classify(f: PlaceFeatures) -> PlaceType:
     if city >= 1.3 or (city >= 0.92 and (f.cover > 0.24 or f.height > 10.5)):
         return "town"
     return "suburb"
-
-
-def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    total = sum(weights)
-    return sum(v * w for v, w in zip(values, weights, strict=True)) / total if total > 0 else 0.0

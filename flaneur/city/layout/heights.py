@@ -65,7 +65,10 @@ class Decided:
     source: Literal["tag", "levels", "prior"]
 
 
-def tagged_profile(tags: Mapping[str, str], repairs: Counter[str]) -> Profile:
+def tagged_profile(tags: Mapping[str, str], repairs: Counter[str] | None = None) -> Profile:
+    """The vertical tags that make sense; those that do not are counted as `heights_ignored`."""
+    repairs = Counter() if repairs is None else repairs
+
     def read(key: str, parse, low: float, high: float) -> float | None:
         if key not in tags:
             return None
@@ -98,7 +101,7 @@ class HeightModel:
 
     def decide(self, osm: OsmRef, tags: Mapping[str, str], profile: Profile, polygon: shapely.Polygon) -> Decided:
         u = _uniforms(osm, 3)
-        height, source = self._total(profile)
+        height, source = self.total(profile)
         if height is None:
             height, source = self._prior(tags, polygon, u[0]), "prior"
             height = max(height, profile.min_height + values.METRES_PER_LEVEL, round(_LEAST_VOLUME / polygon.area, 1))
@@ -111,7 +114,7 @@ class HeightModel:
         return Decided(round(height, 2), round(low, 2), levels, shape, round(roof, 2), source)
 
     def decide_part(self, osm: OsmRef, tags: Mapping[str, str], profile: Profile, whole: Decided, polygon: shapely.Polygon) -> Decided:
-        height, source = self._total(profile)
+        height, source = self.total(profile)
         if height is None:
             height, source = max(whole.height, profile.min_height + values.METRES_PER_LEVEL), whole.source
         roof_shape, roof = (profile.roof_shape, profile.roof_height) if profile.roof_shape else ("flat", 0.0)
@@ -121,7 +124,8 @@ class HeightModel:
         return Decided(height, profile.min_height, max(1, round(height / values.METRES_PER_LEVEL)), roof_shape, roof, source)
 
     @staticmethod
-    def _total(profile: Profile) -> tuple[float | None, Literal["tag", "levels", "prior"]]:
+    def total(profile: Profile) -> tuple[float | None, Literal["tag", "levels", "prior"]]:
+        """The mapped height of the whole, and where it comes from."""
         if profile.height is not None:
             return profile.height, "tag"
         if profile.levels is not None:

@@ -49,7 +49,7 @@ def window_graph(extract: Extract, window: Window, seed: int = 0, name: str = ""
     walls = shapes.union(f.shape for f in found if min([f.profile.min_height, *(p.min_height for _, p, _ in f.parts)] if f.parts else [f.profile.min_height]) < GROUND and f.tags.get("building") != "roof")
     junctions, streets = build_network(lines, square, walls, water, repairs)
     amenities = public_places(extract, window)
-    place = classify(measure(found, lines, near, amenities, extract, window))
+    place = classify(measure(found, amenities, extract, window))
     model = HeightModel(place, _known_heights(extract, window))
     built = buildings.build(found, model)
     road = carriageway_area(streets, junctions, window.size, walls)
@@ -77,7 +77,7 @@ def _known_heights(extract: Extract, window: Window) -> list[tuple[float, float]
     for i in np.flatnonzero((b[:, 0] <= east) & (b[:, 2] >= west) & (b[:, 1] <= north) & (b[:, 3] >= south)) if len(b) else []:
         s = extract.shapes[i]
         if s.tags.get("building", "no") != "no" and ("height" in s.tags or "building:levels" in s.tags):
-            height, _ = HeightModel._total(buildings.tagged_profile(s.tags, Counter()))
+            height, _ = HeightModel.total(buildings.tagged_profile(s.tags))
             if height:
                 out.append((height, shapely.Polygon(window.project(s.outers[0])).area))
     return out
