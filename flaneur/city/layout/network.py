@@ -19,7 +19,6 @@ from flaneur.city.layout.streets import KINDS, StreetLine
 _GRID = 0.01  # metres: everything is noded on this grid
 _SNAP = 1.5  # a loose end this near to another street was meant to touch it
 _TINY = 1.5  # pieces shorter than this are closed up
-_STUB = 3.0  # dead ends shorter than this are cut off
 _SPECK = 10.0  # separate networks shorter than this are dropped
 
 
@@ -38,19 +37,25 @@ class Piece:
         return shapely.LineString(self.coords)
 
 
-def build_network(lines: list[StreetLine], square: shapely.Polygon, buildings: BaseGeometry, water: BaseGeometry, repairs: Counter[str]) -> tuple[list[Junction], list[Street]]:
-    """One connected graph of junctions and streets. `buildings` are those that stand on the ground."""
+def build_network(
+    lines: list[StreetLine], square: shapely.Polygon, buildings: BaseGeometry, water: BaseGeometry, repairs: Counter[str], stub: float = 3.0
+) -> tuple[list[Junction], list[Street]]:
+    """One connected graph of junctions and streets.
+
+    `buildings` are those that stand on the ground; dead ends shorter than `stub` metres are cut off.
+    """
     clipped = [replace(s, line=part) for s in lines for part in shapes.lines(s.line.intersection(square)) if part.length > 0.05]
     clipped = _snap_ends(clipped, square, repairs)
     size = square.bounds[2]
-    pieces = _clean(_split(clipped), size, repairs)
+    pieces = _clean(_split(clipped), size, stub, repairs)
     for _ in range(4):
         components = _components(pieces)
         if len(components) < 2:
             break
-        added = [StreetLine("footway", line, KINDS["footway"].width, lanes=0, connector=True) for line in connectors([[p.line for p in c] for c in components], square, buildings, water)]
+        found = connectors([[p.line for p in c] for c in components], square, buildings, water)
+        added = [StreetLine("footway", line, KINDS["footway"].width, lanes=0, connector=True) for line in found]
         repairs["connectors"] += len(added)
-        pieces = _clean(_split([replace(p.source, line=p.line) for p in pieces] + added), size, repairs)
+        pieces = _clean(_split([replace(p.source, line=p.line) for p in pieces] + added), size, stub, repairs)
     pieces = _merge(_mark_passages(pieces, buildings, repairs), size)
     return _narrow(*_number(pieces), buildings, repairs)
 
@@ -96,7 +101,7 @@ def _split(lines: list[StreetLine]) -> list[Piece]:
         near = tree.query(middle.buffer(0.1))
         if not len(near):
             near = [int(tree.nearest(middle))]
-        source = min((lines[int(j)] for j in near), key=lambda s: (-KINDS[s.kind].rank, s.connector, s.osm.id if s.osm else 0, -s.line.length))
+        source = min((lines[int(j)] for j in near), key=_importance)
         coords = tuple((round(x, 2), round(y, 2)) for x, y in np.asarray(part.coords)[:, :2])
         # Noding forgets direction, which a one-way street needs.
         along = [source.line.project(shapely.Point(c)) for c in (coords[0], coords[-1])]
@@ -106,9 +111,13 @@ def _split(lines: list[StreetLine]) -> list[Piece]:
     return sorted(pieces, key=lambda p: p.coords)
 
 
-def _clean(pieces: list[Piece], size: float, repairs: Counter[str]) -> list[Piece]:
+def _importance(s: StreetLine) -> tuple:
+    return -KINDS[s.kind].rank, s.connector, s.osm.id if s.osm else 0, -s.line.length
+
+
+def _clean(pieces: list[Piece], size: float, stub: float, repairs: Counter[str]) -> list[Piece]:
     pieces = _close_tiny(pieces, size, repairs)
-    pieces = _cut_stubs(pieces, size, repairs)
+    pieces = _cut_stubs(pieces, size, stub, repairs)
     components = _components(pieces)
     kept = []
     for k, component in enumerate(components):
@@ -147,12 +156,12 @@ def _close_tiny(pieces: list[Piece], size: float, repairs: Counter[str]) -> list
     return list(out.values())
 
 
-def _cut_stubs(pieces: list[Piece], size: float, repairs: Counter[str]) -> list[Piece]:
+def _cut_stubs(pieces: list[Piece], size: float, stub: float, repairs: Counter[str]) -> list[Piece]:
     degree = Counter(e for p in pieces for e in p.ends)
     kept = []
     for p in pieces:
         loose = sum(degree[e] == 1 and not _at_edge(e, size) for e in p.ends)
-        if loose == 1 and p.line.length < _STUB:
+        if loose == 1 and p.line.length < stub and not p.source.connector:
             repairs["stubs_cut"] += 1
         else:
             kept.append(p)
@@ -252,10 +261,10 @@ def _number(pieces: list[Piece]) -> tuple[list[Junction], list[Street]]:
     streets = []
     for k, p in enumerate(pieces):
         s = p.source
-        inner = shapely.LineString(p.coords).simplify(0.05).coords
+        inner = shapely.LineString(p.coords).simplify(0.05)
         streets.append(Street(
-            id=k, kind=s.kind, carriageway=s.carriageway, line=[(float(x), float(y)) for x, y in inner], start=index[p.ends[0]], end=index[p.ends[1]], width=s.width,
-            lanes=s.lanes, oneway=s.oneway, pavement=s.pavement, name=s.name, osm=s.osm, connector=s.connector, passage=p.passage,
+            id=k, kind=s.kind, carriageway=s.carriageway, line=shapes.points(inner), start=index[p.ends[0]], end=index[p.ends[1]],
+            width=s.width, lanes=s.lanes, oneway=s.oneway, pavement=s.pavement, name=s.name, osm=s.osm, connector=s.connector, passage=p.passage,
         ))  # fmt: skip
     return [Junction(id=i, at=p) for i, p in enumerate(points)], streets
 

@@ -17,7 +17,8 @@ GROUND = 2.5  # metres: a building that starts above this leaves the ground free
 
 def carriageway_area(streets: Iterable[Street], junctions: list[Junction], size: float, buildings: BaseGeometry) -> BaseGeometry:
     """The union of the carriageways, kerb to kerb, less the buildings that stand on the ground."""
-    parts: list[BaseGeometry] = [shapely.buffer(_extended(s.line, size), s.width / 2, quad_segs=4, join_style="round") for s in streets if s.carriageway and not s.passage]
+    driven = [s for s in streets if s.carriageway and not s.passage]
+    parts: list[BaseGeometry] = [extended(s.line, size).buffer(s.width / 2, quad_segs=4) for s in driven]
     parts += [shapely.Point(j.at).buffer(j.radius, quad_segs=6) for j in junctions if j.radius > 0]
     area = shapes.union(parts).intersection(shapely.box(0, 0, size, size))
     return shapes.clean(area.difference(buildings))
@@ -34,7 +35,8 @@ def stands_on_ground(building: Building) -> bool:
     return lowest < GROUND
 
 
-def _extended(line: list[tuple[float, float]], size: float) -> shapely.LineString:
+def extended(line: list[tuple[float, float]], size: float) -> shapely.LineString:
+    """The line, drawn on past the window's edge where it ends there."""
     xy = [np.array(p) for p in line]
     for end, inner in ((0, 1), (-1, -2)):
         p = xy[end]

@@ -28,8 +28,10 @@ def cbd_plan(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
         gap = (j, i)
     for i, x in enumerate(along):
         kind = avenues.get(i, "tertiary")
-        width, lanes = (float(rng.choice([13.0, 16.0, 19.0])), 4) if kind == "primary" else (float(rng.choice([8.5, 9.5, 10.5])), 2)
-        plan.streets.append(designed(kind, line(turned(np.array([x, -REACH]), angle), turned(np.array([x, REACH]), angle)), names.street(kind), width, oneways and kind != "primary", 4.5 if kind == "primary" else 3.0, lanes))
+        avenue = kind == "primary"
+        width, lanes = (float(rng.choice([13.0, 16.0, 19.0])), 4) if avenue else (float(rng.choice([8.5, 9.5, 10.5])), 2)
+        course = line(turned(np.array([x, -REACH]), angle), turned(np.array([x, REACH]), angle))
+        plan.streets.append(designed(kind, course, names.street(kind), width, oneways and not avenue, 4.5 if avenue else 3.0, lanes))
     for j, y in enumerate(across):
         kind = "secondary" if j == cross_avenue else "tertiary"
         width, lanes = (12.5, 4) if kind == "secondary" else (float(rng.choice([8.0, 9.0])), 2)
@@ -40,8 +42,10 @@ def cbd_plan(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
             plan.streets.append(designed(kind, line(*(ends if j % 2 else ends[::-1])), name, width, oneways and kind == "tertiary", 3.5 if kind == "secondary" else 2.5, lanes))
     if rng.random() < 0.3:
         slope = math.radians(float(rng.uniform(25, 65)) * (1 if rng.random() < 0.5 else -1))
-        offset = rng.uniform(-50, 50, 2)
-        plan.streets.append(designed("secondary", line(turned(offset - REACH * np.array([math.cos(slope), math.sin(slope)]), angle), turned(offset + REACH * np.array([math.cos(slope), math.sin(slope)]), angle)), names.street("secondary"), 12.0, False, 4.0, 3))
+        offset, step = rng.uniform(-50, 50, 2), REACH * np.array([math.cos(slope), math.sin(slope)])
+        plan.streets.append(designed("secondary", line(turned(offset - step, angle), turned(offset + step, angle)), names.street("secondary"), 12.0, False, 4.0, 3))
+    for use in rng.permutation(["tower", "tower", "hotel", "museum", "station"])[: int(rng.integers(2, 5))]:
+        plan.landmarks.append((str(use), tuple(rng.uniform(35, 165, 2))))
     _alleys(plan, rng, names, along, across, gap, angle)
     _plaza(plan, rng, names, along, across, gap, angle)
     return plan
@@ -66,11 +70,11 @@ def _alleys(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, along:
 
 def _plaza(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, along: np.ndarray, across: np.ndarray, gap: tuple[int, int] | None, angle: float) -> None:
     """Two of the blocks near the middle: one a paved plaza, sometimes one a park with a pond."""
-    cells = [(abs(along[i] + along[i + 1]) + abs(across[j] + across[j + 1]), i, j) for i in range(len(along) - 1) for j in range(len(across) - 1) if gap is None or gap[1] != i or j not in (gap[0], gap[0] - 1)]
-    cells = sorted(cells)[:5]
+    free = [(i, j) for i in range(len(along) - 1) for j in range(len(across) - 1) if gap is None or gap[1] != i or j not in (gap[0], gap[0] - 1)]
+    cells = sorted((abs(along[i] + along[i + 1]) + abs(across[j] + across[j + 1]), i, j) for i, j in free)[:5]
     order = rng.permutation(len(cells))
     _, i, j = cells[int(order[0])]
-    corners = [turned(np.array([x, y]), angle) for x, y in ((along[i], across[j]), (along[i + 1], across[j]), (along[i + 1], across[j + 1]), (along[i], across[j + 1]))]
+    corners = _corners(along, across, i, j, angle)
     whole = shapely.Polygon(corners)
     if rng.random() < 0.5:  # half a block, the other half keeps its towers
         c = [np.array(p) for p in corners]
@@ -80,7 +84,13 @@ def _plaza(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, along: 
         plan.places.append(Place("square", whole, "square", names.place("square")))
     if rng.random() < 0.45 and len(cells) > 1:
         _, i, j = cells[int(order[1])]
-        park = shapely.Polygon([turned(np.array([x, y]), angle) for x, y in ((along[i], across[j]), (along[i + 1], across[j]), (along[i + 1], across[j + 1]), (along[i], across[j + 1]))])
+        park = shapely.Polygon(_corners(along, across, i, j, angle))
         if rng.random() < 0.5:
             plan.places.append(Place("water", park.centroid.buffer(float(rng.uniform(6, 9)), quad_segs=6), None, names.place("water")))
         plan.places.append(Place("park", park, "park", names.place("park")))
+
+
+def _corners(along: np.ndarray, across: np.ndarray, i: int, j: int, angle: float) -> list[np.ndarray]:
+    """The four corners of one cell of the grid."""
+    x0, x1, y0, y1 = along[i], along[i + 1], across[j], across[j + 1]
+    return [turned(np.array(p), angle) for p in ((x0, y0), (x1, y0), (x1, y1), (x0, y1))]

@@ -62,6 +62,7 @@ def _squares(graph: CityGraph, rng: np.random.Generator) -> None:
     """Trees in parks and along squares, a fountain in the middle of a square, benches around it."""
     road = street_surface(graph)
     water = shapes.union(shapes.from_contract(a.polygon) for a in graph.areas if a.kind == "water")
+    built = shapes.union(shapes.from_contract(lot.polygon).buffer(1.0) for lot in graph.lots)
     for area in graph.areas:
         polygon = shapes.from_contract(area.polygon)
         if area.kind == "square" and polygon.area > 300:
@@ -71,11 +72,13 @@ def _squares(graph: CityGraph, rng: np.random.Generator) -> None:
             for ring in shapes.polygons(rim, 60):
                 spacing = float(rng.uniform(8, 12))
                 for d in np.arange(0.0, ring.exterior.length, spacing):
-                    _add(graph, "tree" if round(d / spacing) % 3 else "bench", np.array(ring.exterior.interpolate(d).coords[0]))
-        elif area.kind in ("park", "playground", "garden") and polygon.area > 150:
+                    spot = ring.exterior.interpolate(d)
+                    if not built.contains(spot) and spot.distance(water) > 1.0:
+                        _add(graph, "tree" if round(d / spacing) % 3 else "bench", np.array(spot.coords[0]))
+        elif area.kind == "park" and polygon.area > 150:
             inner = polygon.buffer(-2.0)
             w, s, e, n = inner.bounds if not inner.is_empty else (0.0, 0.0, 0.0, 0.0)
             for xy in rng.uniform((w, s), (e, n), (int(polygon.area / 90), 2)):
                 p = shapely.Point(xy)
-                if inner.contains(p) and p.distance(road) > 2 and p.distance(water) > 1.5:
+                if inner.contains(p) and p.distance(road) > 2 and p.distance(water) > 1.5 and not built.contains(p):
                     _add(graph, "tree", xy)

@@ -28,13 +28,23 @@ class Place:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class Yard:
+    """A lot that the plan draws itself."""
+
+    use: str  # Lot.use
+    shape: BaseGeometry
+    name: str = ""
+
+
 @dataclass
 class StreetPlan:
     streets: list[StreetLine] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     circles: list[tuple[float, float, float]] = field(default_factory=list)  # turning circles: x, y, radius
     landmarks: list[tuple[str, tuple[float, float]]] = field(default_factory=list)  # use of the lot nearest to a point: church, townhall, school
-    yards: list[tuple[str, BaseGeometry]] = field(default_factory=list)  # lots that the plan draws itself: use and shape
+    yards: list[Yard] = field(default_factory=list)
+    hedges: list[shapely.LineString] = field(default_factory=list)  # field boundaries
 
 
 def turned(xy: np.ndarray, angle: float) -> np.ndarray:  # [..., 2] metres about the window's centre
@@ -56,7 +66,17 @@ def smooth(points: np.ndarray, step: float = 4.0, closed: bool = False) -> shape
         t = np.arange(n)[:, None] / n
         out.append(0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * b - a - 3 * c + d) * t**3))
     out.append(q[-2:-1] if not closed else p[:1])
-    return shapely.LineString(np.round(np.concatenate(out), 2)).simplify(0.05)
+    xy = shapely.LineString(np.round(np.concatenate(out), 2)).simplify(0.05)
+    return shapely.LineString(xy.coords)
+
+
+def quiet_place(streets: list[StreetLine], least: float, rng: np.random.Generator, tries: int = 60) -> tuple[np.ndarray, float] | None:
+    """The place farthest from all streets among random ones, and its distance to them; None when all are nearer than `least`."""
+    network = shapely.union_all([s.line for s in streets])
+    xy = rng.uniform(25, SIZE - 25, (tries, 2))
+    distance = shapely.distance(shapely.points(xy), network)
+    best = int(np.argmax(np.round(distance, 3)))
+    return (xy[best], float(distance[best])) if distance[best] >= least else None
 
 
 def blob(centre: np.ndarray, radius: float, rng: np.random.Generator, irregularity: float = 0.25, points: int = 9) -> shapely.Polygon:

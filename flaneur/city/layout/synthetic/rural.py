@@ -11,7 +11,7 @@ from shapely import affinity
 from flaneur.city.layout import shapes
 from flaneur.city.layout.streets import designed
 from flaneur.city.layout.synthetic.names import NameGiver
-from flaneur.city.layout.synthetic.plan import REACH, Place, StreetPlan, blob, smooth, turned
+from flaneur.city.layout.synthetic.plan import REACH, Place, StreetPlan, Yard, blob, smooth, turned
 
 _FIELD_KINDS = ("farmland", "farmland", "farmland", "meadow", "meadow", "orchard")
 
@@ -63,20 +63,20 @@ def _farms(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, angle: 
         turn = float(rng.uniform(0, 360))
         yard = affinity.rotate(shapely.box(*(centre - 21), *(centre + 21)), turn)
         roads = shapely.union_all([s.line.buffer(s.width / 2 + 1.5) for s in plan.streets])
-        if any(yard.intersects(t) for t in taken) or yard.intersects(roads) or not shapely.box(8, 8, 192, 192).contains(yard):
+        if any(yard.intersects(t) for t in taken) or yard.intersects(roads) or not shapely.box(4, 4, 196, 196).contains(yard):
             continue
         taken.append(yard.buffer(3))
         road = min((s.line for s in plan.streets), key=lambda g: g.distance(shapely.Point(centre)))
         drive = shapely.shortest_line(shapely.Point(centre), road)
         plan.streets.append(designed("service", drive, "", 3.5, False, 0.0, 1))
+        name = names.place("farm")
         local = [("farm", (-19, -19, -5, -3)), ("barn", (5, 2, 20, 20)), ("barn", (-20, 5, -6, 19)), ("shed", (8, -19, 19, -8))]
-        free = drive.buffer(2.6)
         for use, (x0, y0, x1, y1) in local[: 4 if rng.random() < 0.6 else 3]:
-            lot = affinity.rotate(shapely.box(centre[0] + x0, centre[1] + y0, centre[0] + x1, centre[1] + y1), turn, origin=tuple(centre)).difference(free)
-            best = max(shapes.polygons(lot), key=lambda p: p.area)
-            if best.area > 60:
-                plan.yards.append((use, best))
-        plan.places.append(Place("farmyard", yard, None, names.place("farm")))
+            lot = affinity.rotate(shapely.box(centre[0] + x0, centre[1] + y0, centre[0] + x1, centre[1] + y1), turn, origin=tuple(centre))
+            # A building that would stand in the drive is left out.
+            if not lot.intersects(drive.buffer(2.6)):
+                plan.yards.append(Yard(use, lot, name if use == "farm" else ""))
+        plan.places.append(Place("farmyard", yard, None, name))
     return taken
 
 
@@ -97,7 +97,7 @@ def _houses(plan: StreetPlan, rng: np.random.Generator, angle: float, axis: np.n
         if lot.intersects(roads) or any(lot.intersects(t) for t in taken + out) or not shapely.box(3, 3, 197, 197).contains(lot):
             continue
         out.append(lot)
-        plan.yards.append(("house", lot))
+        plan.yards.append(Yard("house", lot))
         plan.places.append(Place("garden", lot, None))
     return out
 
@@ -105,14 +105,17 @@ def _houses(plan: StreetPlan, rng: np.random.Generator, angle: float, axis: np.n
 def _nature(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, angle: float) -> None:
     """A wood, and a pond or a stream."""
     side = float(rng.choice([1, -1]))
-    plan.places.append(Place("forest", blob(turned(np.array([float(rng.uniform(-80, 80)), side * float(rng.uniform(60, 95))]), angle), float(rng.uniform(32, 58)), rng, 0.3), None, names.place("forest")))
+    homes = shapes.union([y.shape.buffer(4) for y in plan.yards] + [p.shape for p in plan.places if p.kind == "farmyard"])
+    wood = blob(turned(np.array([float(rng.uniform(-80, 80)), side * float(rng.uniform(60, 95))]), angle), float(rng.uniform(32, 58)), rng, 0.3)
+    plan.places.append(Place("forest", wood.difference(homes), None, names.place("forest")))
     if rng.random() < 0.55:
-        plan.places.insert(0, Place("water", blob(turned(np.array([float(rng.uniform(-70, 70)), -side * float(rng.uniform(40, 80))]), angle), float(rng.uniform(8, 15)), rng, 0.25), None, names.place("water")))
+        pond = blob(turned(np.array([float(rng.uniform(-70, 70)), -side * float(rng.uniform(40, 80))]), angle), float(rng.uniform(8, 15)), rng, 0.25)
+        plan.places.insert(0, Place("water", pond.difference(homes), None, names.place("water")))
     else:
         ys = float(rng.uniform(50, 80)) * -side
         xs = np.linspace(-REACH, REACH, 7)
         stream = smooth(turned(np.stack([xs, ys + rng.uniform(-12, 12, 7)], 1), angle))
-        plan.places.insert(0, Place("water", stream.buffer(float(rng.uniform(1.2, 2.2)), quad_segs=4), None, names.place("water")))
+        plan.places.insert(0, Place("water", stream.buffer(float(rng.uniform(1.2, 2.2)), quad_segs=4).difference(homes), None, names.place("water")))
 
 
 def _fields(plan: StreetPlan, rng: np.random.Generator, angle: float) -> None:
@@ -131,3 +134,4 @@ def _fields(plan: StreetPlan, rng: np.random.Generator, angle: float) -> None:
     for face in sorted(faces, key=lambda f: f.bounds):
         kind = _FIELD_KINDS[int(rng.integers(len(_FIELD_KINDS)))]
         plan.places.append(Place(kind, face.buffer(-1.2, join_style="mitre"), None))
+    plan.hedges += [c for c in cuts if rng.random() < 0.6]

@@ -9,7 +9,7 @@ import shapely
 
 from flaneur.city.layout.streets import designed
 from flaneur.city.layout.synthetic.names import NameGiver
-from flaneur.city.layout.synthetic.plan import REACH, Place, StreetPlan, blob, smooth, turned
+from flaneur.city.layout.synthetic.plan import REACH, Place, StreetPlan, blob, quiet_place, smooth, turned
 
 _HOME_WIDTH = 6.0  # metres of a quiet street
 _PAVEMENT = 1.6
@@ -64,7 +64,8 @@ def _courts(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, angle:
             _quiet(plan, names, np.array([bend, (bend + arm) / 2 + [0, side * 3], arm]), angle, "living_street")
             plan.circles.append((*turned(arm, angle).round(2).tolist(), 7.0))
         if before is not None and rng.random() < 0.5:
-            plan.streets.append(designed("footway", shapely.LineString(np.round(turned(np.array([before, (before + head) / 2 + [0, side * 5], head]), angle), 2)), "", 2.0))
+            path = turned(np.array([before, (before + head) / 2 + [0, side * 5], head]), angle)
+            plan.streets.append(designed("footway", shapely.LineString(np.round(path, 2)), "", 2.0))
         before = head
         x += float(rng.uniform(66, 84))
     far = np.stack([axis[:, 0], axis[:, 1] + side * float(rng.uniform(150, 165))], 1)
@@ -76,7 +77,9 @@ def _crescent(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, angl
     x = float(rng.uniform(-25, 25)) - float(rng.uniform(55, 70))
     wide, deep = float(rng.uniform(112, 138)), float(rng.uniform(64, 84))
     a, b = np.array([x, _at(axis, x)]), np.array([x + wide, _at(axis, x + wide)])
-    _quiet(plan, names, np.array([a, a + [2, side * deep * 0.55], a + [wide * 0.2, side * deep * 0.92], (a + b) / 2 + [0, side * deep], b + [-wide * 0.2, side * deep * 0.92], b + [-2, side * deep * 0.55], b]), angle)
+    up, top = [2, side * deep * 0.55], [wide * 0.2, side * deep * 0.92]
+    down, back = [-up[0], up[1]], [-top[0], top[1]]
+    _quiet(plan, names, np.array([a, a + up, a + top, (a + b) / 2 + [0, side * deep], b + back, b + down, b]), angle)
     if rng.random() < 0.6:
         start = (a + b) / 2 + [0, side * deep]
         head = start + [float(rng.uniform(-15, 15)), side * float(rng.uniform(55, 75))]
@@ -106,16 +109,18 @@ def _warped_grid(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, a
 
 
 def _green(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, angle: float, axis: np.ndarray) -> None:
-    """A pocket park with a pond or a playground behind the houses, and perhaps a school or a shop on the collector."""
-    side = 1 if rng.random() < 0.5 else -1
-    x = float(rng.uniform(-55, 55))
-    centre = turned(np.array([x, _at(axis, x) + side * float(rng.uniform(44, 60))]), angle)
-    if rng.random() < 0.7:
-        park = blob(centre, float(rng.uniform(17, 25)), rng, 0.2)
+    """A pocket park with a pond or a playground behind the houses, and one public building on the collector."""
+    spot = quiet_place(plan.streets, 28.0, rng)
+    if spot is not None and rng.random() < 0.8:
+        centre, room = spot
+        park = blob(centre, min(float(rng.uniform(18, 27)), room - 9.0), rng, 0.2)
         if rng.random() < 0.5:
-            plan.places.append(Place("water", blob(centre, float(rng.uniform(6, 9)), rng, 0.2), None, names.place("water")))
+            plan.places.append(Place("water", blob(centre, float(rng.uniform(5, 8)), rng, 0.2), None, names.place("water")))
         else:
             plan.places.append(Place("playground", shapely.Point(centre).buffer(7, quad_segs=4), None, names.place("playground")))
         plan.places.append(Place("park", park, None, names.place("park")))
-    y = float(rng.uniform(-70, 70))
-    plan.landmarks.append((str(rng.choice(["school", "retail", "church", "house"])), tuple(turned(np.array([y, _at(axis, y) - side * 22]), angle))))
+        road = shapely.union_all([s.line for s in plan.streets if s.carriageway])
+        plan.streets.append(designed("footway", shapely.shortest_line(park.boundary, road), "", 2.0))
+    x = float(rng.uniform(-70, 70))
+    side = 1 if rng.random() < 0.5 else -1
+    plan.landmarks.append((str(rng.choice(["school", "retail", "church"])), tuple(turned(np.array([x, _at(axis, x) + side * 22]), angle))))

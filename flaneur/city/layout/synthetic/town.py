@@ -46,7 +46,11 @@ def _ring_town(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
     for k, bearing in enumerate(bearings):
         bend = float(rng.uniform(-0.16, 0.16))
         start = market.exterior.interpolate(market.exterior.project(shapely.Point(at(bearing, 10))))
-        points = [np.array([start.x, start.y]), at(bearing + bend * 0.5, (square_radius + wobble[0][k]) / 2), at(bearing, wobble[0][k]), at(bearing + bend, (wobble[0][k] + wobble[1][k]) / 2), at(bearing, wobble[1][k]), at(bearing + bend, REACH), at(bearing, REACH * 1.4)]
+        inner, outer = wobble[0][k], wobble[1][k]
+        points = [
+            np.array([start.x, start.y]), at(bearing + bend * 0.5, (square_radius + inner) / 2), at(bearing, inner), at(bearing + bend, (inner + outer) / 2),
+            at(bearing, outer), at(bearing + bend, REACH), at(bearing, REACH * 1.4),
+        ]  # fmt: skip
         main = k % 3 == 0
         kind, width, pavement = ("tertiary", 7.0, 2.0) if main else _lane(rng)
         plan.streets.append(designed(kind, smooth(np.array(points)), names.street(kind), width, False, pavement))
@@ -78,11 +82,14 @@ def _cross_lanes(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, b
         t = float(rng.uniform(0.38, 0.62))
         middle = bearings[k] + (nxt - bearings[k]) * t
         inner, outer = (float(np.mean([w[k], w[(k + 1) % n]])) for w in wobble)
-        if rng.random() < 0.62:
-            plan.streets.append(designed("living_street", smooth(np.array([at(middle, inner - 3), at(middle + 0.05, (inner + outer) / 2), at(middle, outer + 6)])), names.street("living_street"), 4.0, False, 0.8, 1))
+        wide = (nxt - bearings[k]) * (inner + outer) / 2
+        if rng.random() < (0.9 if wide > 90 else 0.45):
+            lane = smooth(np.array([at(middle, inner - 8), at(middle + 0.05, (inner + outer) / 2), at(middle, outer + 9)]))
+            plan.streets.append(designed("living_street", lane, names.street("living_street"), 4.0, False, 0.8, 1))
         if rng.random() < 0.5:
             radius = outer + float(rng.uniform(38, 52))
-            plan.streets.append(designed("residential", smooth(np.array([at(bearings[k] - 0.02, radius), at(middle, radius * 1.05), at(nxt + 0.02, radius * 0.98)])), names.street("residential"), 5.5, False, 1.5))
+            arc = smooth(np.array([at(bearings[k] - 0.05, radius), at(middle, radius * 1.05), at(nxt + 0.05, radius * 0.98)]))
+            plan.streets.append(designed("residential", arc, names.street("residential"), 5.5, False, 1.5))
 
 
 def _street_town(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
@@ -118,7 +125,10 @@ def _street_town(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
         while x < REACH:
             kind, width, pavement = _lane(rng)
             lean = float(rng.uniform(-10, 10))
-            near = offset + s * (half if abs(x - axis[2][0]) < length * 0.5 else 0.0)
-            plan.streets.append(designed(kind, smooth(turned(np.array([[x, near], [x + lean * 0.6, (near + y[1]) / 2], [x + lean, y[1] + s * 4], [x + lean * 1.5, y[1] + s * 75]]), angle)), names.street(kind), width, False, pavement))
+            # Lanes start a little beyond the street they leave; what sticks out is cut off as a stub.
+            centre = float(np.interp(x, axis[:, 0], axis[:, 1]))
+            near = centre + s * (half * 0.45 if abs(x - axis[2][0]) < length * 0.8 else -9.0)
+            lane = np.array([[x, near], [x + lean * 0.6, (near + y[1]) / 2], [x + lean, y[1] + s * 4], [x + lean * 1.5, y[1] + s * 75]])
+            plan.streets.append(designed(kind, smooth(turned(lane, angle)), names.street(kind), width, False, pavement))
             x += float(rng.uniform(42, 78))
     return plan
