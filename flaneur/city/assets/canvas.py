@@ -76,13 +76,17 @@ class Canvas:
 
     def leaves(self, count: int, radius: float, colors: list[Color]) -> Canvas:
         """Overlapping lit blobs, wrapped around the edges: foliage, gravel, cobbles."""
+        n = self.size
         for k in range(count):
             cx, cy = self.random.random(2)
             r = radius * (0.6 + 0.8 * self.random.random())
-            dx, dy = (self.x - cx + 0.5) % 1 - 0.5, (self.y - cy + 0.5) % 1 - 0.5
+            reach = np.arange(-int(r * n) - 1, int(r * n) + 2)
+            columns, rows = int(cx * n) + reach, int(cy * n) + reach
+            dx, dy = ((columns + 0.5) / n - cx)[None, :], (cy - (rows + 0.5) / n)[:, None]
             inside = dx * dx + dy * dy < r * r
-            light = 1 + 0.22 * np.clip((dy[inside] - dx[inside] * 0.4) / r, -1, 1)
-            self.rgb[inside] = np.array(colors[k % len(colors)], float) * light[:, None]
+            light = 1 + 0.22 * np.clip((dy - dx * 0.4) / r, -1, 1)
+            patch = np.ix_(rows % n, columns % n)
+            self.rgb[patch] = np.where(inside[..., None], np.array(colors[k % len(colors)], float) * light[..., None], self.rgb[patch])
         return self
 
     def image(self) -> np.ndarray:

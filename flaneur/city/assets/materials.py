@@ -67,6 +67,8 @@ _SPECIAL: dict[str, tuple[tuple[float, float], float, float, float, bool]] = {
     "car_paint": ((1.0, 1.0), 0.3, 0.0, 0.0, True),
     "cloth": ((0.5, 0.5), 0.95, 0.0, 0.0, True),
     "plastic": ((1.0, 1.0), 0.5, 0.0, 0.0, True),
+    "corrugated": ((2.0, 2.0), 0.5, 0.0, 0.0, False),
+    "corrugated_paint": ((2.0, 2.0), 0.5, 0.0, 0.0, True),
     "glass": ((1.0, 1.0), 0.05, 0.45, 0.0, False),
     "chrome": ((1.0, 1.0), 0.2, 0.0, 0.0, False),
     "steel": ((1.0, 1.0), 0.45, 0.0, 0.0, False),

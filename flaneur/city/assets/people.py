@@ -65,7 +65,7 @@ def person(look: Look, pose: Pose) -> Shape:
     for k, side in enumerate((1, -1)):
         ankle = _leg(s, look, (0.0, side * 0.05 * h, 0.5 * h), pose.hip[k], pose.knee[k])
         lowest = min(lowest, ankle)
-        hands.append(_arm(s, look, (lean, side * (0.132 * h * g + 0.022 * h), 0.785 * h), pose.shoulder[k] + pose.lean, pose.elbow[k], side * pose.spread[k]))
+        hands.append(_arm(s, look, (lean, side * (0.118 * g + 0.0215) * h, 0.785 * h), pose.shoulder[k] + pose.lean, pose.elbow[k], side * pose.spread[k]))
     _torso(s, look, lean)
     _head(s, look, lean + 0.012 * h)
     for item in look.carries:
@@ -119,9 +119,10 @@ def _torso(s: Shape, look: Look, lean: float) -> None:
     flare = (0.13 * h, 0.125 * h) if look.skirt or look.coat else (0.078 * h * g, 0.1 * h * g)
     rings = [
         ((0.0, 0.0, hem), *flare), ((lean * 0.2, 0.0, 0.56 * h), 0.068 * h * g, 0.092 * h * g), ((lean * 0.9, 0.0, 0.74 * h), 0.078 * h * g, 0.118 * h * g),
-        ((lean, 0.0, 0.815 * h), 0.055 * h, 0.1 * h * g), ((lean + 0.012 * h, 0.0, 0.859 * h - GAP), 0.032 * h, 0.03 * h),
+        ((lean, 0.0, 0.815 * h), 0.055 * h, 0.1 * h * g),
+        ((lean + 0.005 * h, 0.0, 0.838 * h), 0.036 * h, 0.04 * h), ((lean + 0.012 * h, 0.0, 0.859 * h - GAP), 0.032 * h, 0.03 * h),
     ]  # fmt: skip
-    s.tube(rings, look.top, 6, 0.5, {0: look.top if look.coat else look.bottom, 3: look.skin}, axis="z")
+    s.tube(rings, look.top, 6, 0.5, {0: look.top if look.coat else look.bottom, 4: look.skin}, axis="z")
 
 
 def _head(s: Shape, look: Look, x: float) -> None:

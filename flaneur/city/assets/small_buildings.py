@@ -213,7 +213,7 @@ def greenhouse() -> Shape:
 
 
 def container() -> Shape:
-    s = Shape().box((0, 0, 1.3), (6.06, 2.44, 2.5), "corrugated").panel((3.03, 0, 1.3), (2.2, 2.3), "plastic", depth=0.08)
+    s = Shape().box((0, 0, 1.3), (6.06, 2.44, 2.5), "corrugated_paint").panel((3.03, 0, 1.3), (2.2, 2.3), "plastic", depth=0.08)
     for x in (-3.0, 3.0):
         for y in (-1.2, 1.2):
             s.box((x, y, 1.3), (0.14, 0.14, 2.6), "plastic")

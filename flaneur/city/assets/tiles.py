@@ -112,7 +112,7 @@ def _water(c: Canvas) -> None:
 
 
 # Plants ---------------------------------------------------------------------------------------------------------
-def _foliage(name: str, color: Color, count: int = 420, radius: float = 0.045) -> None:
+def _foliage(name: str, color: Color, count: int = 900, radius: float = 0.03) -> None:
     r, g, b = color
     dark, light = (int(r * 0.66), int(g * 0.7), int(b * 0.66)), (min(255, int(r * 1.22)), min(255, int(g * 1.18)), int(b * 1.05))
     TILES[name] = (dark, lambda c: c.leaves(count, radius, [dark, color, light, color]))
@@ -125,7 +125,7 @@ for _name, _color in {
     _foliage(_name, _color)
 _foliage("leaves_blossom", (216, 160, 176))
 TILES["needles"] = ((40, 66, 44), lambda c: c.grain(0.3, (64, 24), 2))
-TILES["flowers"] = ((70, 108, 48), lambda c: c.leaves(200, 0.05, [(66, 104, 46), (84, 122, 54)]).leaves(120, 0.035, [(206, 52, 70), (240, 200, 60), (232, 226, 222), (176, 80, 160)]))
+TILES["flowers"] = ((70, 108, 48), lambda c: c.leaves(500, 0.032, [(66, 104, 46), (84, 122, 54)]).leaves(240, 0.024, [(206, 52, 70), (240, 200, 60), (232, 226, 222), (176, 80, 160)]))
 TILES["bark"] = ((98, 78, 60), lambda c: c.grain(0.3, (24, 5), 3))
 TILES["bark_birch"] = ((212, 208, 198), lambda c: c.grain(0.05, 16).paint(c.noise((5, 28), 2) > 0.62, (58, 54, 50)))
 TILES["straw"] = ((196, 168, 96), lambda c: c.grain(0.22, (96, 12), 2))
@@ -181,6 +181,7 @@ TILES["wood"] = ((158, 114, 72), lambda c: c.grain(0.16, (4, 48), 3).paint((c.y 
 TILES["wood_dark"] = ((96, 66, 44), lambda c: c.grain(0.16, (4, 48), 3).paint((c.y * 4) % 1 > 0.93, (48, 34, 24)))
 TILES["planks"] = ((150, 120, 88), lambda c: c.grain(0.16, (48, 4), 3).bricks(8, 1, 0.0, (0, 0, 0), 0.12).paint((c.x * 8) % 1 > 0.92, (78, 58, 42)))
 TILES["corrugated"] = ((166, 172, 176), lambda c: c.shade(0.22 * (np.abs((c.x * 12) % 1 - 0.5) * 2 - 0.5)).grain(0.04, 8, 3))
+TILES["corrugated_paint"] = ((232, 232, 232), TILES["corrugated"][1])
 TILES["grille"] = ((208, 208, 204), lambda c: c.paint((c.y * 12) % 1 > 0.55, (92, 94, 96)))
 TILES["fan"] = ((212, 212, 208), lambda c: c.paint(c.disc(0.5, 0.5, 0.44), (58, 60, 62)).paint(c.disc(0.5, 0.5, 0.44) & (np.abs(((c.x - 0.5) ** 2 + (c.y - 0.5) ** 2) ** 0.5 * 14 % 1 - 0.5) < 0.14), (176, 178, 178)).paint(c.disc(0.5, 0.5, 0.1), (180, 180, 180)))
 TILES["mesh"] = ((150, 158, 152), lambda c: c.paint((((c.x + c.y) * 12) % 1 > 0.28) & (((c.x - c.y) * 12) % 1 > 0.28), (96, 108, 92)))
@@ -216,7 +217,19 @@ def _ring(c: Canvas, outer: Color, inner: Color) -> None:
 
 TILES["sign_no_entry"] = ((190, 24, 28), lambda c: c.paint(c.box(0.16, 0.41, 0.84, 0.59), (240, 240, 236)))
 TILES["sign_limit"] = ((238, 238, 234), lambda c: (_ring(c, (196, 26, 30), (240, 240, 236)), c.paint(c.box(0.3, 0.36, 0.46, 0.66) & ~c.box(0.3, 0.41, 0.41, 0.48) & ~c.box(0.3, 0.54, 0.41, 0.61), (26, 26, 28)), c.paint(c.box(0.54, 0.36, 0.72, 0.66) & ~c.box(0.59, 0.42, 0.67, 0.6), (26, 26, 28))))
-TILES["sign_stop"] = ((190, 24, 28), lambda c: [c.paint(c.box(x, 0.4, x + 0.12, 0.6) & ~c.box(x + 0.04, 0.44, x + 0.08, 0.56), (242, 242, 238)) for x in (0.17, 0.35, 0.53, 0.71)])
+_LETTERS = {"S": ("111", "100", "111", "001", "111"), "T": ("111", "010", "010", "010", "010"), "O": ("111", "101", "101", "101", "111"), "P": ("111", "101", "111", "100", "100")}
+
+
+@tile("sign_stop", (190, 24, 28))
+def _sign_stop(c: Canvas) -> None:
+    for k, letter in enumerate("STOP"):
+        for row, line in enumerate(_LETTERS[letter]):
+            for column, dot in enumerate(line):
+                if dot == "1":
+                    x, y = 0.14 + 0.185 * k + 0.05 * column, 0.59 - 0.055 * row
+                    c.paint(c.box(x, y, x + 0.05, y + 0.055), (242, 242, 238))
+
+
 TILES["sign_warning"] = ((240, 240, 236), lambda c: c.paint((c.y < 0.08) | (c.y > 0.96 - 2 * np.abs(c.x - 0.5) * 0.9 - 0.14), (196, 26, 30)).paint(c.box(0.46, 0.28, 0.54, 0.56) | c.disc(0.5, 0.2, 0.045), (26, 26, 28)))
 TILES["sign_blue"] = ((30, 84, 168), lambda c: c.paint(c.box(0.44, 0.2, 0.56, 0.6) | ((np.abs(c.x - 0.5) < 0.85 - c.y) & (c.y > 0.55) & (c.y < 0.85)), (240, 240, 236)))
 TILES["sign_parking"] = ((30, 84, 168), lambda c: c.paint(c.box(0.32, 0.15, 0.44, 0.85) | (c.box(0.32, 0.45, 0.7, 0.85) & ~c.box(0.44, 0.56, 0.58, 0.74)), (240, 240, 236)))

@@ -44,7 +44,7 @@ def bicycle(b: BikeShape) -> Shape:
         for y in (-0.2, 0.2):
             s.rod((x, y, z), (x + 0.12, y, z - 0.12), 0.016, "rubber", sides=3)
     else:
-        s.hull([(x, 0, z + 0.012), (x + 0.02, 0, z + 0.04), *((x - 0.1, y, z + dz) for y in (-0.29, 0.29) for dz in (0.04, 0.07)), (x - 0.14, -0.29, z + 0.05), (x - 0.14, 0.29, z + 0.05)], "rubber")
+        s.rod((x - 0.05, -0.29, z + 0.03), (x - 0.05, 0.29, z + 0.03), 0.018, "rubber", sides=4).rod((x - 0.02, 0, z - 0.03), (x - 0.05, 0, z + 0.012), 0.02, "chrome", sides=3)
     return s.hull([*((crank[0] + dx, 0.04 + y, crank[2] + dz) for dx, dz in ((-0.09, 0), (0.09, 0), (0, 0.09), (0, -0.09)) for y in (0, 0.02))], "iron")
 
 

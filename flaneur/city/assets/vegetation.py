@@ -108,10 +108,10 @@ def palm(t: TreeShape, name: str) -> Shape:
     for k in range(t.lobes):
         a = 2 * math.pi * (k + 0.3 * random.random()) / t.lobes
         c, n, r = math.cos(a), math.sin(a), t.spread
-        lift = 0.9 - 0.5 * (k % 2)
-        path = ((0.25, 0.0, 0.35), (0.6, lift, 0.62), (1.0, lift - 1.1, 0.14))
+        lift = 0.75 - 0.6 * (k % 2)
+        path = ((0.15, 0.2, 0.3), (0.6, lift, 0.56), (1.0, lift - 1.0, 0.16))
         for (d0, z0, w0), (d1, z1, w1) in zip(path, path[1:]):
-            s.hull([(top[0] + r * d * c - n * w * e, top[1] + r * d * n + c * w * e, top[2] + z - dz) for d, z, w in ((d0, z0, w0), (d1, z1, w1)) for e in (-1, 1) for dz in (0.0, 0.42)], t.leaves)
+            s.hull([(top[0] + r * d * c - n * w * e, top[1] + r * d * n + c * w * e, top[2] + z - dz) for d, z, w in ((d0, z0, w0), (d1, z1, w1)) for e in (-1, 1) for dz in (0.0, 0.3)], t.leaves)
     return s
 
 
@@ -134,7 +134,7 @@ TREES = {
     "fir tree": (conifer, TreeShape(6.6, 1.6, 0.6, "leaves_dark", trunk=0.14, lobes=4), 0.8),
     "pine tree": (broadleaf, TreeShape(8.0, 2.0, 4.6, "needles", trunk=0.2, lobes=4), 0.8),
     "willow": (weeping, TreeShape(6.6, 2.3, 1.0, "leaves_birch", trunk=0.26, lobes=6), 0.4),
-    "palm tree": (palm, TreeShape(7.5, 2.3, 0.0, "leaves_oak", trunk=0.2, lobes=6), 0.3),
+    "palm tree": (palm, TreeShape(7.5, 2.4, 0.0, "leaves_oak", trunk=0.23, lobes=8), 0.3),
 }  # fmt: skip
 for _name, (_make, _shape, _weight) in TREES.items():
     add("tree", _name, partial(_make, _shape, _name), weight=_weight)
