@@ -90,9 +90,9 @@ def _build(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around
 
 
 def _first_closed(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], centre: tuple[float, float], budget: int) -> tuple[Model, BuildingMesh | None]:
-    """The full building; where snapping pinches it, the same with its outlines drawn in by 2 cm, then without roof and details."""
+    """The full building; where snapping pinches it, the same with its outlines drawn in by 1 and 2 cm, then without roof and details."""
     model = Model()
-    for erode, plain in ((0.0, False), (0.02, False), (0.02, True), (0.06, True)):
+    for erode, plain in ((0.0, False), (0.01, False), (0.02, False), (0.02, True), (0.06, True)):
         tried = plans if not erode else _clean_plans(job, erode)
         sides = kinds if not erode else [[["side"] * (len(r.coords) - 1) for r in (p.polygon.exterior, *p.polygon.interiors)] for p in tried]
         if not tried:

@@ -17,7 +17,7 @@ from flaneur.city.grammar.jobs import Job
 from flaneur.city.grammar.masses import MassPlan
 from flaneur.city.grammar.roofs import Crown, flat, pitched
 from flaneur.city.grammar.solid import Shell
-from flaneur.city.grammar.styles import STYLES, Style
+from flaneur.city.grammar.styles import PLACES_OF_WORSHIP, STYLES, Style
 
 OUTLINE_SHARE = 0.012  # of a mapped footprint: so much may its outline seen from above grow by cornice and details
 HEIGHT_SHARE = 0.04  # of a mapped height: so far may a chimney rise above it
@@ -83,6 +83,8 @@ def _raise(lot: Lot, job: Job, plan: MassPlan, style: Style, plain: bool, first:
     crown = _crown(lot, job, plan, style, extent) if roof == "flat" and not plain else Crown(parapet=0.0)
     mass = lot.extrude(extent - roof_height - crown.cornice)
     chosen = family(job)
+    if plan.role == "podium" and chosen == "glass_tower" and job.choice > 0.35:
+        chosen = "stone_office"
     lot.texture("concrete", (3.0, 3.0), down=True)
     _walls(mass, job, plan, style, chosen, first)
     pick = int(job.choice * 104729)
@@ -107,7 +109,7 @@ def _walls(mass: Mass, job: Job, plan: MassPlan, style: Style, chosen: str, firs
     if plan.role == "spire":
         storeys = replace(storeys, bay=max(wall.width for wall in mass.walls))
     facades(mass, storeys, style, _entrance(mass) if first and on_ground else None)
-    if first and on_ground and "column" in style.details and job.rng.random() < 0.7:
+    if first and on_ground and "column" in style.details and job.use not in PLACES_OF_WORSHIP and job.rng.random() < 0.7:
         _portico(mass, style)
 
 

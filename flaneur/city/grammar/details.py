@@ -162,7 +162,10 @@ def on_roof(model: Model, style: Style, rng: np.random.Generator, family: str) -
             at = room.representative_point()
             angle = _direction(polygon)
             c, s = math.cos(angle), math.sin(angle)
-            ring: list[Point3] = [(at.x + c * a - s * b, at.y + s * a + c * b, z - INTO) for a, b in ((-2.2, -1.4), (2.2, -1.4), (2.2, 1.4), (-2.2, 1.4))]
+            half = min(max(0.12 * math.sqrt(polygon.area), 1.4), 5.0)
+            ring: list[Point3] = [(at.x + c * a - s * b, at.y + s * a + c * b, z - INTO) for a, b in ((-1.5 * half, -half), (1.5 * half, -half), (1.5 * half, half), (-1.5 * half, half))]
+            if not polygon.contains(Polygon([p[:2] for p in ring])):
+                return
             model.detail(prism(ring, [(x, y, z + height) for x, y, _ in ring], f"{family}_wall"), 12)
 
 

@@ -247,7 +247,7 @@ def civic(site: Site) -> list[MassPlan]:
         depth, width = min(y1 - y0, 32.0), min(0.62 * (x1 - x0), 14.0)
         front = y0 + min(3.0, max(y1 - y0 - depth, 0.0))
         body = largest(box((x0 + x1 - width) / 2, front, (x0 + x1 + width) / 2, front + depth).intersection(lot))
-        return church(site.world(body), 24.0 + site.rng.uniform(0, 12))
+        return church(site.world(body), 24.0 + site.rng.uniform(0, 12), site.frame()[1])
     w = min(x1 - x0, max(math.sqrt(site.coverage * site.lot.area * 1.6), 14.0))
     d = min(0.8 * (y1 - y0), max(site.coverage * site.lot.area / w, 10.0))
     front = y0 + min(5.0, max(y1 - y0 - d, 0.0))
@@ -268,13 +268,16 @@ def civic(site: Site) -> list[MassPlan]:
     return plans
 
 
-def church(footprint: Polygon, height: float) -> list[MassPlan]:
-    """A nave with a steep roof, and a tower with a spire over one short end; the whole is `height` metres tall."""
+def church(footprint: Polygon, height: float, tower_at: Point | None = None) -> list[MassPlan]:
+    """A nave with a steep roof, and a tower with a spire over one short end (nearest to `tower_at`, else the western); the whole is `height` metres tall."""
     rectangle = footprint.minimum_rotated_rectangle.exterior.coords
     (ax, ay), (bx, by), (cx, cy) = rectangle[0], rectangle[1], rectangle[2]
     if math.dist((ax, ay), (bx, by)) > math.dist((bx, by), (cx, cy)):
         (ax, ay), (bx, by), (cx, cy) = rectangle[1], rectangle[2], rectangle[3]
     width, length = math.dist((ax, ay), (bx, by)), math.dist((bx, by), (cx, cy))
+    near, far = ((ax + bx) / 2, (ay + by) / 2), ((ax + bx) / 2 + cx - bx, (ay + by) / 2 + cy - by)
+    if (near[0] > far[0]) if tower_at is None else (math.dist(near, tower_at) > math.dist(far, tower_at)):
+        ax, ay, bx, by, cx, cy = cx, cy, ax + cx - bx, ay + cy - by, ax, ay
     nave = min(0.5 * height, 1.5 * width)
     plans = [MassPlan(footprint, 0.0, nave, 1, "gabled", 0.42 * nave)]
     side = min(0.5 * width, 7.0, 0.35 * length)

@@ -40,8 +40,9 @@ def quad(shell: Shell, a: Point3, b: Point3, c: Point3, d: Point3, material: str
     if width < 1e-6:
         return
     e = e / width
-    f = np.subtract(d, a) if np.linalg.norm(np.subtract(d, a)) > 1e-6 else np.subtract(c, b)
-    f = f - e * float(f @ e)
+    # Either side may run along the edge where its corner hardly moved; the other one then tells the direction.
+    sides = [f - e * float(f @ e) for f in (np.subtract(d, a), np.subtract(c, b))]
+    f = max(sides, key=lambda side: float(side @ side))
     height = float(np.linalg.norm(f))
     if height < 1e-6:
         return

@@ -68,7 +68,8 @@ def _snapped(faces: list[Face]) -> list[list[list[Grid3]]]:
     for face in faces:
         rings = []
         for ring in face.rings:
-            points = [(round(x * scale), round(y * scale), round(z * scale)) for x, y, z in ring]
+            # Rounded twice: halves of a centimetre would else fall to either side by the last bit of a double.
+            points = [(round(round(x, 6) * scale), round(round(y, 6) * scale), round(round(z, 6) * scale)) for x, y, z in ring]
             points = [p for i, p in enumerate(points) if p != points[i - 1]]
             if len(points) >= 3:
                 rings.append(points)
