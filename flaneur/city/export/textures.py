@@ -56,7 +56,7 @@ def png(pixels: np.ndarray) -> bytes:  # [H, W, 3] u8
     from PIL import Image
 
     out = BytesIO()
-    Image.fromarray(pixels).save(out, "PNG", optimize=True)
+    Image.fromarray(pixels).save(out, "PNG", compress_level=4)
     return out.getvalue()
 
 
