@@ -20,12 +20,6 @@ def test_library_is_valid_and_covers_everything():
     assert len(assets()) + 2 == 24  # buildings and skyscrapers are built, not scattered
 
 
-def test_people_are_placed_last():
-    for rule in builtin_library().rules:
-        people = [d.asset == "person" for d in rule.distributions]
-        assert people == sorted(people), rule.name
-
-
 @settings(max_examples=25, deadline=None)
 @given(place=st.sampled_from(PLACE_TYPES), seed=st.integers(0, 2**40), types=st.lists(st.sampled_from(BLOCK_TYPES), min_size=1, max_size=9))
 def test_every_plan_is_valid_and_seeded(place, seed, types):

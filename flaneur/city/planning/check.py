@@ -64,6 +64,9 @@ def _distribution_errors(where: str, d: Distribution, catalogue: tuple[str, ...]
         return [f"{where}: asset '{d.asset}' is not in the catalogue: {', '.join(catalogue)}"]
     if d.function not in FUNCTIONS:
         return [f"{where}: distribution function '{d.function}' is not one of {', '.join(FUNCTIONS)}"]
+    if not FUNCTIONS[d.function].places(d.asset):
+        fitting = [name for name, function in FUNCTIONS.items() if function.places(d.asset)]
+        return [f"{where}: '{d.function}' cannot place '{d.asset}'; it can be placed by {', '.join(fitting)}"]
     known = FUNCTIONS[d.function].parameters
     errors = [f"{where}: '{d.function}' has no parameter '{name}'; it has {', '.join(known)}" for name in d.parameters if name not in known]
     for name, limits in known.items():

@@ -38,7 +38,10 @@ def design_library(conversation: Conversation, spare: RuleLibrary, scenes: tuple
         conversation.usage.repaired += bool(answer.errors)
     else:
         system = {"role": "system", "content": conversation.preset.texts["system"]}
-        functions = "\n".join(f"- {name}: {f.meaning}; {', '.join(f'{k} [{p.low:g}, {p.high:g}] {p.unit}' for k, p in f.parameters.items())}" for name, f in FUNCTIONS.items())
+        functions = "\n".join(
+            f"- {name}: {f.meaning}{' (only ' + ', '.join(f.only) + ')' if f.only else ''}; {', '.join(f'{k} [{p.low:g}, {p.high:g}] {p.unit}' for k, p in f.parameters.items())}"
+            for name, f in FUNCTIONS.items()
+        )
         for scene in scenes:
             for block in blocks:
                 prompt = conversation.preset.fill("design", scene_type=scene, block_type=block, object_assets=", ".join(catalogue), functions=functions)

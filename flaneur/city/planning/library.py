@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict
 
 from flaneur.city.layout.graph import BlockType, PlaceType
 
+MOUNTED = ("air_conditioner",)  # only on walls and roofs
+DRIVEN = ("car", "truck", "bus")  # only on carriageways and in bays
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -27,6 +30,11 @@ class Parameter:
 class DistributionFunction:
     meaning: str
     parameters: dict[str, Parameter]
+    only: tuple[str, ...] = ()  # the assets it can place; empty for all that it does not refuse
+    refuses: tuple[str, ...] = (*MOUNTED, *DRIVEN)
+
+    def places(self, asset: str) -> bool:
+        return asset in self.only if self.only else asset not in self.refuses
 
 
 _SPACING = Parameter(1.5, 80.0, 20.0, "m", "distance between neighbours")
@@ -37,8 +45,8 @@ _CLUSTER = Parameter(0.0, 1.0, 0.3, "share", "share that stands in groups of two
 FUNCTIONS: dict[str, DistributionFunction] = {
     "along_kerb": DistributionFunction("in a row on the pavement's kerb side", {"spacing": _SPACING, "offset": Parameter(0.3, 2.0, 0.6, "m", "from the kerb"), "jitter": _JITTER}),
     "along_facade": DistributionFunction("in a row on the pavement's house side", {"spacing": _SPACING, "offset": Parameter(0.3, 3.0, 0.6, "m", "from the facade"), "jitter": _JITTER}),
-    "parked_at_kerb": DistributionFunction("parked along the carriageway's edge", {"occupancy": Parameter(0.0, 1.0, 0.6, "share", "share of the places taken")}),
-    "in_traffic": DistributionFunction("driving in the lanes", {"density": Parameter(0.0, 8.0, 2.0, "per 100 m of lane", "")}),
+    "parked_at_kerb": DistributionFunction("parked along the carriageway's edge", {"occupancy": Parameter(0.0, 1.0, 0.6, "share", "share of the places taken")}, (*DRIVEN, "motorcycle")),
+    "in_traffic": DistributionFunction("driving in the lanes", {"density": Parameter(0.0, 8.0, 2.0, "per 100 m of lane", "")}, (*DRIVEN, "motorcycle", "bicycle")),
     "on_pavement": DistributionFunction("anywhere on the pavement and paved ground", {"density": Parameter(0.0, 60.0, 3.0, "per 100 m2", ""), "cluster": _CLUSTER}),
     "in_open_space": DistributionFunction(
         "on the block's unbuilt ground", {"density": Parameter(0.0, 60.0, 2.0, "per 100 m2", ""), "cluster": _CLUSTER, "margin": Parameter(0.0, 10.0, 0.5, "m", "from the open space's edge")}
@@ -50,11 +58,12 @@ FUNCTIONS: dict[str, DistributionFunction] = {
     "at_entrances": DistributionFunction(
         "beside the doors of buildings", {"probability": Parameter(0.0, 1.0, 0.5, "share", "of the entrances"), "offset": Parameter(0.4, 4.0, 1.0, "m", "from the wall")}
     ),
-    "on_roof": DistributionFunction("on flat roofs", {"density": Parameter(0.0, 20.0, 1.5, "per 100 m2", ""), "margin": Parameter(0.5, 5.0, 1.0, "m", "from the roof's edge")}),
-    "on_facade": DistributionFunction("fixed to facades", {"density": Parameter(0.0, 20.0, 1.0, "per 100 m2", "")}),
+    "on_roof": DistributionFunction("on flat roofs", {"density": Parameter(0.0, 20.0, 1.5, "per 100 m2", ""), "margin": Parameter(0.5, 5.0, 1.0, "m", "from the roof's edge")}, MOUNTED),
+    "on_facade": DistributionFunction("fixed to facades", {"density": Parameter(0.0, 20.0, 1.0, "per 100 m2", "")}, MOUNTED),
     "in_rows": DistributionFunction(
         "in rows on the block's open or parking ground",
         {"spacing": _SPACING, "row_spacing": Parameter(2.0, 40.0, 6.0, "m", "between rows"), "occupancy": Parameter(0.0, 1.0, 0.7, "share", "share of the places taken")},
+        refuses=MOUNTED,
     ),
     "at_junctions": DistributionFunction("at the corners of junctions", {"probability": Parameter(0.0, 1.0, 0.8, "share", "of the corners")}),
 }

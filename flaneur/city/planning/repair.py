@@ -135,7 +135,7 @@ def repair_rule(data: dict[str, Any], catalogue: tuple[str, ...], scenes: tuple[
             continue
         asset = d.get("asset") if d.get("asset") in catalogue else closest(d.get("asset"), catalogue)
         function = d.get("function") if d.get("function") in FUNCTIONS else closest(d.get("function"), list(FUNCTIONS))
-        if asset is None or function is None or (asset, function) in distributions:
+        if asset is None or function is None or (asset, function) in distributions or not FUNCTIONS[function].places(asset):
             notes.append(f"{where}: dropped '{short(d.get('asset'), 40)}' by '{short(d.get('function'), 40)}'")
             continue
         if (asset, function) != (d.get("asset"), d.get("function")):

@@ -67,8 +67,7 @@ def _expand(path: Path, data: dict[str, Any]) -> dict[str, Any]:
                 raise UserError(f"{path}: rule '{name}', field 'use': no kit '{kit}'; known are {', '.join(kits)}")
             merged |= {(d["asset"], d["function"]): d for d in kits[kit]["distributions"]}
         own = {(d["asset"], d["function"]): d for d in rule.get("distributions", [])}
-        # People are placed last whatever brought them in: they stand between the things, never the things around them.
-        chosen = sorted((merged | own).values(), key=lambda d: d["asset"] == "person")
+        chosen = (merged | own).values()
         try:
             rule["distributions"] = [{"asset": d["asset"], "function": d["function"], "parameters": {k: _range(v) for k, v in d.items() if k not in ("asset", "function")}} for d in chosen]
             if "architecture" in rule:

@@ -88,10 +88,11 @@ def _range(parameter: Parameter) -> Schema:
     return record({"low": limits, "default": limits, "high": limits})
 
 
-def _rule(scenes: Iterable[str], blocks: Iterable[str], most: int) -> dict[str, Schema]:
+def _rule(catalogue: list[str], scenes: Iterable[str], blocks: Iterable[str], most: int) -> dict[str, Schema]:
     architecture = record({"style": enum(ARCHITECTURE_STYLES), **{field: _range(p) for field, p in ARCHITECTURE.items()}})
     distributions = [
-        record({"asset": {"$ref": "#/$defs/asset"}, "function": enum([name]), "parameters": record({k: _range(p) for k, p in function.parameters.items()})}) for name, function in FUNCTIONS.items()
+        record({"function": enum([name]), "asset": enum(a for a in catalogue if function.places(a)), "parameters": record({k: _range(p) for k, p in function.parameters.items()})})
+        for name, function in FUNCTIONS.items()
     ]
     return {
         "reason": text(),
@@ -105,12 +106,10 @@ def _rule(scenes: Iterable[str], blocks: Iterable[str], most: int) -> dict[str, 
 
 def rule_design(catalogue: Iterable[str], scene: str, block: str, most: int = 20) -> Schema:
     """Stage 1, one rule for one block type in one scene type."""
-    catalogue = list(catalogue)
-    return record(_rule([scene], [block], most)) | {"$defs": {"asset": enum(catalogue)}}
+    return record(_rule(list(catalogue), [scene], [block], most))
 
 
 def library_design(catalogue: Iterable[str], scenes: Iterable[str], blocks: Iterable[str]) -> Schema:
     """Stage 1 in one question: a whole library."""
-    catalogue = list(catalogue)
-    rules = array(record(_rule(list(scenes), list(blocks), 40)), 1, 60)
-    return record({"thought": text(4000), "rules": rules}) | {"$defs": {"asset": enum(catalogue)}}
+    rules = array(record(_rule(list(catalogue), list(scenes), list(blocks), 40)), 1, 60)
+    return record({"thought": text(4000), "rules": rules})
