@@ -30,19 +30,22 @@ class Canvas:
         total, weight = np.zeros_like(self.mask), 1.0
         for _ in range(octaves):
             lattice = self.random.random((ny, nx)) * 2 - 1
-            u, v = self.x * nx, self.y * ny
+            u, v = self.x[0] * nx, self.y[:, 0] * ny
             i, j = np.floor(u).astype(int), np.floor(v).astype(int)
             fu, fv = u - i, v - j
-            fu, fv = fu * fu * (3 - 2 * fu), fv * fv * (3 - 2 * fv)
-            a, b = lattice[j % ny, i % nx], lattice[j % ny, (i + 1) % nx]
-            c, d = lattice[(j + 1) % ny, i % nx], lattice[(j + 1) % ny, (i + 1) % nx]
-            total += weight * ((a * (1 - fu) + b * fu) * (1 - fv) + (c * (1 - fu) + d * fu) * fv)
+            fu, fv = fu * fu * (3 - 2 * fu), (fv * fv * (3 - 2 * fv))[:, None]
+            across = lattice[:, i % nx] * (1 - fu) + lattice[:, (i + 1) % nx] * fu  # [ny, S]
+            total += weight * (across[j % ny] * (1 - fv) + across[(j + 1) % ny] * fv)
             nx, ny, weight = min(nx * 2, self.size), min(ny * 2, self.size), weight * 0.5
         return total
 
     def shade(self, amount: np.ndarray) -> Canvas:
         """Lighten (> 0) or darken (< 0) by a share [S, S]."""
-        self.rgb *= (1 + amount)[..., None]
+        touched = np.flatnonzero(amount)
+        if len(touched) < amount.size // 2:
+            self.rgb.reshape(-1, 3)[touched] *= (1 + amount.reshape(-1)[touched])[:, None]
+        else:
+            self.rgb *= (1 + amount)[..., None]
         return self
 
     def grain(self, amount: float, cells: int | tuple[int, int] = 64, octaves: int = 2) -> Canvas:
@@ -50,7 +53,10 @@ class Canvas:
 
     def paint(self, where: np.ndarray, color: Color, glass: bool = False) -> Canvas:
         """Cover `where` [S, S] (bool or 0..1) with a colour."""
-        cover = np.clip(where.astype(float), 0, 1)
+        if where.dtype == bool:
+            self.rgb[where], self.mask[where] = color, float(glass)
+            return self
+        cover = np.clip(where, 0, 1)
         self.rgb = self.rgb * (1 - cover[..., None]) + np.array(color, float) * cover[..., None]
         self.mask = self.mask * (1 - cover) + (cover if glass else 0)
         return self

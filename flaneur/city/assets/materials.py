@@ -8,8 +8,10 @@ Facade tiles are one bay by one storey; `facade_materials(style)` names a style'
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -113,6 +115,13 @@ def facade_materials(style: str) -> dict[str, str]:
     if style not in FACADES:
         raise UserError(f"unknown architecture style '{style}': known are {', '.join(FACADES)}")
     return {kind: f"{style}_{kind}" for kind in KINDS}
+
+
+def drawing_digest() -> str:
+    """Changes whenever the code that draws the tiles does: a key for caches of drawn tiles."""
+    folder = Path(__file__).parent
+    source = b"".join((folder / name).read_bytes() for name in ("canvas.py", "facades.py", "materials.py", "tiles.py", "vehicle_tiles.py"))
+    return hashlib.sha256(source + np.__version__.encode()).hexdigest()
 
 
 MATERIALS: dict[str, Material] = {name: _material(name) for name in TILES}
