@@ -158,15 +158,17 @@ def _paths(graph: CityGraph, blocks: list[BaseGeometry]) -> list[tuple[BaseGeome
     for s in tracks:
         out.append((shapely.LineString(s.line).buffer(max(s.width, 1.2) / 2, cap_style="square", join_style="mitre", mitre_limit=2.0), _path_cover(graph, s)))
     walked = shapely.union_all([p for p, _ in out]) if out else shapely.Polygon()
-    for block, shape in zip(graph.blocks, blocks, strict=True):
+    ponds = shapely.union_all([to_shapely(a.polygon) for a in graph.areas if AREA_COVER.get(a.kind) == "water"])
+    for block, park in zip(graph.blocks, blocks, strict=True):
+        shape = max(shapely.get_parts(park.difference(ponds.buffer(1.5))), key=lambda part: part.area, default=shapely.Polygon())
         if block.type != "park" or shape.area < 400 or walked.intersection(shape).area > 30:
             continue
         centre = shape.representative_point()
         ring = np.array(shapely.simplify(shape, 2.0).exterior.coords)[:-1] if shape.geom_type == "Polygon" else np.zeros((0, 2))
         ends = [ring[k] for k in np.linspace(0, len(ring), 4, endpoint=False).astype(int)] if len(ring) >= 4 else list(ring)
         for end in ends:
-            out.append((shapely.LineString([centre.coords[0], end]).buffer(1.25, cap_style="flat"), "gravel_path"))
-        out.append((centre.buffer(4.0, quad_segs=3), "gravel_path"))
+            out.append((shapely.LineString([centre.coords[0], end]).buffer(1.25, cap_style="flat").difference(ponds), "gravel_path"))
+        out.append((centre.buffer(4.0, quad_segs=3).difference(ponds), "gravel_path"))
     return out
 
 
