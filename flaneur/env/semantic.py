@@ -57,7 +57,7 @@ class SemanticEnv:
         self.starts = torch.stack([self.sim.start_poses(i, config.starts, config.executor.clearance) for i in range(len(scenes))])  # [S, n, 6]
         self._groups = group_table(self.classes, self.device)
         self._lights = torch.tensor([LIGHTS.index(s.light) for s in scenes], device=self.device)
-        self._rng = np.random.default_rng([seed, 0xE4])
+        self.reseed(seed)
         self._outputs = tuple(sorted({"depth", *source.outputs}))
         b = config.num_envs
         self.poses = torch.zeros(b, 6, device=self.device)
@@ -73,6 +73,10 @@ class SemanticEnv:
         self._frame: Frame | None = None
 
     # Episodes ---------------------------------------------------------------------------------------------------
+    def reseed(self, seed: int) -> None:
+        """Draw scenes, starts and evidence seeds anew from `seed`: the same episodes every time."""
+        self._rng = np.random.default_rng([seed, 0xE4])
+
     def reset(self, scenes: Sequence[int] | None = None, starts: Sequence[int] | None = None, stagger: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Begin an episode everywhere, in the named scenes at the named start poses (drawn by default).
 

@@ -113,10 +113,22 @@ def accumulate(
                     wp.atomic_add(sums, b, slot, k, q)
 
 
-@wp.func
-def logit(sums: wp.array3d(dtype=wp.int64), b: int, slot: int, k: int, per_pixel: wp.float64, mean: wp.array(dtype=float), scale: float):
-    """Voxel logit before centring: the mean over pixels, less the class's mean, times the scale."""
-    return float(wp.float64(sums[b, slot, k]) * per_pixel - wp.float64(mean[k])) * scale
+@wp.kernel
+def average(
+    used: wp.array(dtype=int),
+    counts: wp.array2d(dtype=int),
+    sums: wp.array3d(dtype=wp.int64),
+    mean: wp.array(dtype=float),  # [C]
+    scale: float,
+    logits: wp.array3d(dtype=float),  # out [B, P, C]
+):
+    """Voxel logits before centring: the mean over pixels, less the class's mean, times the scale."""
+    b, slot = wp.tid()
+    if slot >= used[b]:
+        return
+    per_pixel = wp.float64(1.0) / (UNIT * wp.float64(counts[b, slot]))
+    for k in range(sums.shape[2]):
+        logits[b, slot, k] = float(wp.float64(sums[b, slot, k]) * per_pixel - wp.float64(mean[k])) * scale
 
 
 @wp.func
@@ -130,15 +142,12 @@ def observe(
     used: wp.array(dtype=int),
     touched: wp.array2d(dtype=int),
     slot_of: wp.array2d(dtype=int),
-    counts: wp.array2d(dtype=int),
-    sums: wp.array3d(dtype=wp.int64),
-    mean: wp.array(dtype=float),  # [C]
-    scale: float,
+    logits: wp.array3d(dtype=float),
     sky: int,
     of_log_odds: bool,
     cells: int,
     bins: int,
-    out: wp.array3d(dtype=float),  # [B, C, Hm * Wm] raw observation map
+    out: wp.array3d(dtype=float),  # [B, Hm * Wm, C] raw observation map
     affected: wp.array2d(dtype=wp.uint8),  # [B, Hm * Wm]
 ):
     """The raw observation map of the pending voxels: one thread per column, the one that owns its topmost voxel."""
@@ -152,7 +161,7 @@ def observe(
         if slot_of[b, z * layer + xy] >= 0:
             return
     affected[b, xy] = ONE
-    classes = out.shape[1]
+    classes = out.shape[2]
     first = int(0)
     if top > 0 and not of_log_odds:
         first = 1
@@ -160,24 +169,23 @@ def observe(
     for z in range(first, top + 1):
         s = slot_of[b, z * layer + xy]
         if s >= 0:
-            per_pixel = wp.float64(1.0) / (UNIT * wp.float64(counts[b, s]))
             if of_log_odds:
                 for k in range(classes):
-                    out[b, k, xy] += logit(sums, b, s, k, per_pixel, mean, scale)
+                    out[b, xy, k] += logits[b, s, k]
                 total += 1.0
             else:
                 high = float(-1.0e30)
                 for k in range(classes):
                     if k != sky:
-                        high = wp.max(high, logit(sums, b, s, k, per_pixel, mean, scale))
+                        high = wp.max(high, logits[b, s, k])
                 norm = float(0.0)
                 for k in range(classes):
                     if k != sky:
-                        norm += wp.exp(logit(sums, b, s, k, per_pixel, mean, scale) - high)
+                        norm += wp.exp(logits[b, s, k] - high)
                 weight = bin_weight(z, bins)
                 for k in range(classes):
                     if k != sky:
-                        out[b, k, xy] += weight * wp.exp(logit(sums, b, s, k, per_pixel, mean, scale) - high) / norm
+                        out[b, xy, k] += weight * wp.exp(logits[b, s, k] - high) / norm
                 total += weight
     finish_column(out, b, xy, total, sky, of_log_odds)
 
@@ -185,34 +193,31 @@ def observe(
 @wp.func
 def finish_column(out: wp.array3d(dtype=float), b: int, xy: int, total: float, sky: int, of_log_odds: bool):
     """Sums over bins -> probabilities: divide, or softmax of the mean; the sky is never in the map."""
-    classes = out.shape[1]
+    classes = out.shape[2]
     if not of_log_odds:
         for k in range(classes):
-            out[b, k, xy] = out[b, k, xy] / total
+            out[b, xy, k] = out[b, xy, k] / total
         return
     high = float(-1.0e30)
     for k in range(classes):
         if k != sky:
-            high = wp.max(high, out[b, k, xy] / total)
+            high = wp.max(high, out[b, xy, k] / total)
     norm = float(0.0)
     for k in range(classes):
         if k != sky:
-            norm += wp.exp(out[b, k, xy] / total - high)
+            norm += wp.exp(out[b, xy, k] / total - high)
     for k in range(classes):
         if k == sky:
-            out[b, k, xy] = 0.0
+            out[b, xy, k] = 0.0
         else:
-            out[b, k, xy] = wp.exp(out[b, k, xy] / total - high) / norm
+            out[b, xy, k] = wp.exp(out[b, xy, k] / total - high) / norm
 
 
 @wp.kernel
 def fuse(
     used: wp.array(dtype=int),
     touched: wp.array2d(dtype=int),
-    counts: wp.array2d(dtype=int),
-    sums: wp.array3d(dtype=wp.int64),
-    mean: wp.array(dtype=float),
-    scale: float,
+    logits: wp.array3d(dtype=float),  # consumed: scratch afterwards
     centred: bool,
     beta: wp.array4d(dtype=float),  # [B, K, h, w]
     channel: wp.array(dtype=int),  # [C] channel of beta
@@ -223,8 +228,8 @@ def fuse(
 ):
     """Calibrated softmax (Eq. 1) and log-odds update (Eq. 2) of every pending voxel.
 
-    log(p / (1 - p)) = a_c - logsumexp over the others. Below the largest, sum - e_c >= 1 and nothing cancels; for the
-    largest the others are summed by themselves.
+    log(p / (1 - p)) = a_c - logsumexp over the others. The largest is kept apart: of the rest, no term's sum of the
+    others falls below exp(largest), so nothing cancels.
     """
     b, slot = wp.tid()
     if slot >= used[b]:
@@ -234,37 +239,34 @@ def fuse(
     i = (xy // cells) * beta.shape[2] // cells
     j = (xy % cells) * beta.shape[3] // cells
     classes = log_odds.shape[2]
-    per_pixel = wp.float64(1.0) / (UNIT * wp.float64(counts[b, slot]))
     middle = float(0.0)
     if centred:
         for k in range(classes):
-            middle += logit(sums, b, slot, k, per_pixel, mean, scale)
+            middle += logits[b, slot, k]
         middle = middle / float(classes)
     high = float(-1.0e30)
     second = float(-1.0e30)
     best = int(0)
     for k in range(classes):
-        a = beta[b, channel[k], i, j] * (logit(sums, b, slot, k, per_pixel, mean, scale) - middle)
+        a = beta[b, channel[k], i, j] * (logits[b, slot, k] - middle)
+        logits[b, slot, k] = a
         if a > high:
             second = high
             high = a
             best = k
         elif a > second:
             second = a
-    norm = float(0.0)
     others = float(0.0)
     for k in range(classes):
-        a = beta[b, channel[k], i, j] * (logit(sums, b, slot, k, per_pixel, mean, scale) - middle)
-        norm += wp.exp(a - high)
         if k != best:
-            others += wp.exp(a - second)
+            others += wp.exp(logits[b, slot, k] - second)
+    shrink = wp.exp(second - high)
+    norm = 1.0 + shrink * others
     for k in range(classes):
-        a = beta[b, channel[k], i, j] * (logit(sums, b, slot, k, per_pixel, mean, scale) - middle)
-        update = float(0.0)
-        if k == best:
-            update = high - second - wp.log(others)
-        else:
-            update = a - high - wp.log(norm - wp.exp(a - high))
+        update = high - second - wp.log(others)
+        if k != best:
+            a = logits[b, slot, k]
+            update = a - high - wp.log(norm - shrink * wp.exp(a - second))
         log_odds[b, v, k] += wp.clamp(update, -bound, bound)
     observed[b, v] = ONE
 
@@ -276,11 +278,12 @@ def project(
     slot_of: wp.array2d(dtype=int),
     log_odds: wp.array3d(dtype=float),
     observed: wp.array2d(dtype=wp.uint8),
+    scratch: wp.array3d(dtype=float),  # [B, P, C]
     sky: int,
     of_log_odds: bool,
     cells: int,
     bins: int,
-    out: wp.array3d(dtype=float),  # [B, C, Hm * Wm] planar map
+    out: wp.array3d(dtype=float),  # [B, Hm * Wm, C] planar map
     labels: wp.array2d(dtype=wp.uint8),  # [B, Hm * Wm], 255 unexplored
 ):
     """The planar map of the columns that the update touched."""
@@ -293,21 +296,21 @@ def project(
     for z in range(top + 1, bins):
         if slot_of[b, z * layer + xy] >= 0:
             return
-    classes = out.shape[1]
+    classes = out.shape[2]
     first = int(0)
     if not of_log_odds:
         for z in range(1, bins):
             if observed[b, z * layer + xy] != wp.uint8(0):
                 first = 1
     for k in range(classes):
-        out[b, k, xy] = 0.0
+        out[b, xy, k] = 0.0
     total = float(0.0)
     for z in range(first, bins):
         v = z * layer + xy
         if observed[b, v] != wp.uint8(0):
             if of_log_odds:
                 for k in range(classes):
-                    out[b, k, xy] += log_odds[b, v, k]
+                    out[b, xy, k] += log_odds[b, v, k]
                 total += 1.0
             else:
                 high = float(-1.0e30)
@@ -317,16 +320,18 @@ def project(
                 norm = float(0.0)
                 for k in range(classes):
                     if k != sky:
-                        norm += wp.exp(log_odds[b, v, k] - high)
+                        e = wp.exp(log_odds[b, v, k] - high)
+                        scratch[b, slot, k] = e
+                        norm += e
                 weight = bin_weight(z, bins)
                 for k in range(classes):
                     if k != sky:
-                        out[b, k, xy] += weight * wp.exp(log_odds[b, v, k] - high) / norm
+                        out[b, xy, k] += weight / norm * scratch[b, slot, k]
                 total += weight
     finish_column(out, b, xy, total, sky, of_log_odds)
     best = int(0)
     for k in range(1, classes):
-        if out[b, k, xy] > out[b, best, xy]:
+        if out[b, xy, k] > out[b, xy, best]:
             best = k
     labels[b, xy] = wp.uint8(best)
 
@@ -353,4 +358,4 @@ def clear(
     affected[b, xy] = wp.uint8(0)
     for k in range(sums.shape[2]):
         sums[b, slot, k] = wp.int64(0)
-        out[b, k, xy] = 0.0
+        out[b, xy, k] = 0.0

@@ -34,7 +34,7 @@ class SemanticMap:
     occupancy        [B, Z, Hm, Wm] u8: 0 unknown, 1 free, 2 occupied; the pending observation counts
     probabilities    [B, C, Hm, Wm] f32 planar map M; zero where never observed
     labels           [B, Hm, Wm] u8 its argmax, 255 where never observed
-    observation_map  [B, C, Hm, Wm] f32 raw planar map m_obs of the pending observation
+    observation_map  [B, C, Hm, Wm] f32 (classes last in memory, as probabilities) raw planar map m_obs of the pending observation
     affected         [B, Hm, Wm] u8 cells of the pending observation
     planar           [B, Hm, Wm] u8 the same per column: occupied when an object bin was hit, free when the ground was hit or a ray passed below 2 m
     """
@@ -68,11 +68,14 @@ class SemanticMap:
         new = lambda *shape, dtype=torch.float32, value=0: torch.full(shape, value, dtype=dtype, device=self.device)  # noqa: E731
         self.log_odds, self.observed = new(b, z, n, n, c), new(b, z, n, n, dtype=torch.uint8)
         self.occupancy, self.planar = new(b, z, n, n, dtype=torch.uint8), new(b, n, n, dtype=torch.uint8)
-        self.probabilities, self.labels = new(b, c, n, n), new(b, n, n, dtype=torch.uint8, value=UNEXPLORED)
-        self.observation_map, self.affected = new(b, c, n, n), new(b, n, n, dtype=torch.uint8)
+        # Classes last in memory: a thread writes a column's classes side by side.
+        self.probabilities, self.observation_map = (new(b, n, n, c).permute(0, 3, 1, 2) for _ in range(2))
+        self.labels = new(b, n, n, dtype=torch.uint8, value=UNEXPLORED)
+        self.affected = new(b, n, n, dtype=torch.uint8)
         self._slot_of, self._touched = new(b, z * n * n, dtype=torch.int32, value=-1), new(b, p, dtype=torch.int32)
         self._used, self._counts = new(b, dtype=torch.int32), new(b, p, dtype=torch.int32)
-        self._sums = new(b, p, c, dtype=torch.int64)
+        self._sums, self._logits = new(b, p, c, dtype=torch.int64), new(b, p, c)
+        self._pending = False
         self.ground = new(1, n, n) if ground is None else ground.to(self.device, torch.float32).contiguous()
         self.scene_index = new(b, dtype=torch.int32)
         self._edges = torch.tensor(grid.height_edges, device=self.device)
@@ -84,9 +87,9 @@ class SemanticMap:
         b, c, v, layer = self.num_envs, self.class_count, self.grid.bins * self.grid.cells**2, self.grid.cells**2
         shaped = {
             "log_odds": self.log_odds.view(b, v, c), "observed": self.observed.view(b, v), "occupancy": self.occupancy.view(b, v),
-            "planar": self.planar.view(b, layer), "probabilities": self.probabilities.view(b, c, layer), "labels": self.labels.view(b, layer),
-            "observation_map": self.observation_map.view(b, c, layer), "affected": self.affected.view(b, layer), "slot_of": self._slot_of,
-            "touched": self._touched, "used": self._used, "counts": self._counts, "sums": self._sums, "ground": self.ground,
+            "planar": self.planar.view(b, layer), "probabilities": self.probabilities.permute(0, 2, 3, 1).view(b, layer, c), "labels": self.labels.view(b, layer),
+            "observation_map": self.observation_map.permute(0, 2, 3, 1).view(b, layer, c), "affected": self.affected.view(b, layer), "slot_of": self._slot_of,
+            "touched": self._touched, "used": self._used, "counts": self._counts, "sums": self._sums, "logits": self._logits, "ground": self.ground,
             "scene": self.scene_index, "edges": self._edges, "mean": self._mean, "channel": self._channel,
         }  # fmt: skip
         return {name: wp.from_torch(t) for name, t in shaped.items()}
@@ -117,18 +120,23 @@ class SemanticMap:
         place = ("ground", "scene", "edges", self.grid.cell, cells)
         self.launch(kernels.locate, (b, height, width), depth, matrix, focal, centre, *place, voxel, "slot_of", "touched", "used", "occupancy", "planar")
         self.launch(kernels.accumulate, (b, height, similarity.shape[3]), similarity, voxel, "slot_of", "counts", "sums")
-        self.launch(kernels.observe, (b, height * width), "used", "touched", "slot_of", "counts", "sums", "mean", self.logit_scale, self.sky, self._of_log_odds, cells, self.grid.bins, "observation_map", "affected")  # fmt: skip
+        self.launch(kernels.average, (b, height * width), "used", "counts", "sums", "mean", self.logit_scale, "logits")
+        self.launch(kernels.observe, (b, height * width), "used", "touched", "slot_of", "logits", self.sky, self._of_log_odds, cells, self.grid.bins, "observation_map", "affected")  # fmt: skip
         stride = self.config.carve_stride
         self.launch(carve, (b, -(-height // stride), -(-width // stride)), depth, matrix, focal, centre, stride, camera.max_range, self.config.carve_misses, *place, "occupancy", "planar")
+        self._pending = True
 
     def fuse(self, beta: Tensor | None = None) -> None:
         """Fuse the pending observation with beta [B, K, h, w] (ones when absent); K = `channels`, nearest over the map."""
         beta = self._ones if beta is None else beta.float().contiguous()
         if beta.ndim != 4 or beta.shape[:2] != (self.num_envs, self.channels):
             raise UserError(f"map: beta is of shape {tuple(beta.shape)}, expected [{self.num_envs}, {self.channels}, h, w]")
+        if not self._pending:
+            raise UserError("map: nothing to fuse; accumulate an observation first, each is fused once")
+        self._pending = False
         dim, cells = (self.num_envs, self._touched.shape[1]), self.grid.cells
-        self.launch(kernels.fuse, dim, "used", "touched", "counts", "sums", "mean", self.logit_scale, self.config.centred, beta, "channel", self.config.bound, cells, "log_odds", "observed")
-        self.launch(kernels.project, dim, "used", "touched", "slot_of", "log_odds", "observed", self.sky, self._of_log_odds, cells, self.grid.bins, "probabilities", "labels")
+        self.launch(kernels.fuse, dim, "used", "touched", "logits", self.config.centred, beta, "channel", self.config.bound, cells, "log_odds", "observed")
+        self.launch(kernels.project, dim, "used", "touched", "slot_of", "log_odds", "observed", "logits", self.sky, self._of_log_odds, cells, self.grid.bins, "probabilities", "labels")
 
     @property
     def _of_log_odds(self) -> bool:
@@ -154,5 +162,5 @@ class SemanticMap:
     # Facts ------------------------------------------------------------------------------------------------------
     def bytes_per_environment(self) -> dict[str, int]:
         """Device memory of one environment, by tensor."""
-        names = ("log_odds", "observed", "occupancy", "planar", "probabilities", "labels", "observation_map", "affected", "_slot_of", "_touched", "_counts", "_sums")
+        names = ("log_odds", "observed", "occupancy", "planar", "probabilities", "labels", "observation_map", "affected", "_slot_of", "_touched", "_counts", "_sums", "_logits")
         return {n.lstrip("_"): getattr(self, n)[0].nbytes for n in names}
