@@ -47,7 +47,7 @@ def test_words_stay_in_the_frame_and_apart(sizes):
     sizes = np.array(sizes)
     at = place_words(sizes, 150, 105)
     placed = np.flatnonzero(np.isfinite(at[:, 0]))
-    assert 0 in placed
+    assert 0 in placed and (np.diff(placed) == 1).all()
     low, high = at - sizes / 2, at + sizes / 2
     assert (low[placed] >= 0).all() and (high[placed] <= (150, 105)).all()
     for i in placed:

@@ -41,10 +41,10 @@ def write_figure(summary: dict[str, Any], path: Path) -> list[Path]:
 
 
 def place_words(sizes: np.ndarray, width: float, height: float, seed: int = 0) -> np.ndarray:
-    """Centres [n, 2] of word boxes [n, 2] inside width x height, largest first along a spiral; NaN where one finds no room."""
+    """Centres [n, 2] of word boxes [n, 2] inside width x height, largest first along a spiral; NaN from the first that finds no room."""
     rng = np.random.default_rng(seed)
     # An elliptic spiral with steps of equal length: near places first, and the cloud takes the frame's shape.
-    turns = np.sqrt(np.arange(6000)) * 0.35
+    turns = np.sqrt(np.arange(3000)) * 0.5
     spiral = np.stack([np.cos(turns * 4) * width, np.sin(turns * 4) * height], 1) * (turns / turns[-1])[:, None] * 0.55
     out = np.full((len(sizes), 2), np.nan)
     taken = np.zeros((0, 4))
@@ -55,10 +55,10 @@ def place_words(sizes: np.ndarray, width: float, height: float, seed: int = 0) -
         if len(taken):
             apart = (np.abs(at[:, None, 0] - taken[None, :, 0]) >= half[0] + taken[None, :, 2]) | (np.abs(at[:, None, 1] - taken[None, :, 1]) >= half[1] + taken[None, :, 3])
             fits &= apart.all(1)
-        free = np.flatnonzero(fits)
-        if len(free):
-            out[k] = at[free[0]]
-            taken = np.concatenate([taken, [[*out[k], *half]]])
+        if not fits.any():
+            break
+        out[k] = at[np.argmax(fits)]
+        taken = np.concatenate([taken, [[*out[k], *half]]])
     return out
 
 
@@ -110,10 +110,10 @@ def _histogram(axes: Any, summary: dict[str, Any]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(0.7, max(counts.values(), default=1) * 6)
     for at, n in zip(y, names, strict=True):
-        axes.text(counts[n] * 1.12, at, f"{counts[n]:,} ({100 * counts[n] / summary['objects']:.1f} %)", va="center", fontsize=7)
+        axes.text(counts[n] * 1.12, at, f"{counts[n]:,} ({100 * counts[n] / summary['objects']:.2g} %)", va="center", fontsize=7)
     axes.set_xlabel("objects (log scale)")
     axes.set_title("objects by class", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     from matplotlib.patches import Patch
 
-    axes.legend(handles=[Patch(color=INK[g], label=f"{g} ({summary['groups'].get(g, 0):,})") for g in SCALE_GROUPS], fontsize=8, loc="lower right", frameon=False)
+    axes.legend(handles=[Patch(color=INK[g], label=f"{g} ({summary['groups'].get(g, 0):,})") for g in SCALE_GROUPS], fontsize=8, loc="upper center", bbox_to_anchor=(0.45, -0.1), ncols=3, frameon=False)
