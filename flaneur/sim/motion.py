@@ -16,6 +16,7 @@ wp.set_module_options({"enable_backward": False})
 STEPS = wp.constant(64)  # balls in a chain
 SHELL = wp.constant(0.5)  # metres beyond the clearance in which a move slides
 ARRIVED = wp.constant(1.0e-3)  # metres
+LEAST = wp.constant(1.0e-4)  # metres; a shorter step is none
 SKIN = wp.constant(1.0e-3)  # metres left at the edge of every ball, against rounding
 INSIDE_RAYS = wp.constant(5)
 
@@ -34,17 +35,24 @@ def distance_to_matter(mesh: wp.uint64, point: wp.vec3, reach: float) -> wp.vec4
 
 @wp.func
 def inside_matter(mesh: wp.uint64, point: wp.vec3) -> bool:
-    """Most of a few rays meet a surface from behind. The directions are odd, so that they run along no wall."""
+    """Most of a few upward rays cross an odd number of surfaces, or meet the first one from behind.
+
+    Both, because walls of neighbouring solids coincide (either may be hit first) and solids overlap (crossings cancel).
+    Upward, because ground has no underside; the directions are odd, so that they run along no wall.
+    """
+    odd = int(0)
     behind = int(0)
     for k in range(INSIDE_RAYS):
-        z = 0.83 - 0.31 * float(k)
+        z = 0.93 - 0.11 * float(k)
         r = wp.sqrt(1.0 - z * z)
         angle = 0.37 + 2.3999632 * float(k)
-        hit = wp.mesh_query_ray(mesh, point, wp.vec3(r * wp.cos(angle), r * wp.sin(angle), z), 1.0e6)
+        direction = wp.vec3(r * wp.cos(angle), r * wp.sin(angle), z)
+        odd += wp.mesh_query_ray_count_intersections(mesh, point, direction) % 2
+        hit = wp.mesh_query_ray(mesh, point, direction, 1.0e6)
         if hit.result:
             if hit.sign < 0.0:
                 behind += 1
-    return 2 * behind > INSIDE_RAYS
+    return 2 * wp.max(odd, behind) > INSIDE_RAYS
 
 
 @wp.func
@@ -79,8 +87,6 @@ def move_points(
     goal = clamp_to_volume(target[b], size, low, high)
     left = float(max_step)
     stopped = bool(False)
-    # Who starts nearer than the clearance may leave: what must be kept grows with what was won.
-    near = float(0.0)
     for _step in range(STEPS):
         to_goal = goal - p
         remaining = wp.min(wp.length(to_goal), left)
@@ -90,23 +96,26 @@ def move_points(
         found = distance_to_matter(mesh, p, remaining + clearance + SHELL)
         away = wp.vec3(found[0], found[1], found[2])
         distance = found[3]
-        near = wp.min(clearance, wp.max(near, 0.8 * distance))
-        free = distance - near - SKIN
         outward = wp.dot(direction, away)
-        length = wp.max(free - SHELL, 0.0)
+        free = distance - clearance - SKIN
+        if distance < clearance:
+            # Who starts nearer than the clearance may only leave.
+            free = wp.where(outward > 0.0, 0.2 * distance, 0.0)
+        length = wp.max(free - SHELL, 0.6 * free)
+        pushing = bool(False)
         if free < SHELL and outward < 0.0:
             # Along the surface, turned outward by as much as the shell is missing.
             along = direction - away * outward
             if wp.length(along) < 0.15:
                 stopped = True
-            direction = wp.normalize(wp.normalize(along) + away * (0.5 * (1.0 - 2.0 * free / SHELL)))
-            length = 0.6 * free
-        elif free < 2.0 * SHELL:
-            length = wp.max(length, 0.6 * free)
+            missing = 1.0 - 2.0 * free / SHELL
+            pushing = missing > 0.8
+            direction = wp.normalize(wp.normalize(along) + away * (missing + 2.0 * wp.max(missing - 0.8, 0.0)))
         length = wp.min(length, remaining)
         q = clamp_to_volume(p + direction * length, size, low, high)
         gone = wp.length(q - p)
-        if not (gone <= wp.max(free, 0.0)) or wp.length(goal - q) > wp.length(to_goal) - 0.02 * length or length < ARRIVED:
+        nearer = wp.length(to_goal) - wp.length(goal - q)
+        if stopped or not (gone <= free) or length < LEAST or (nearer < 0.02 * length and not pushing):
             stopped = True
         else:
             p = q

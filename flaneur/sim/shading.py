@@ -154,7 +154,8 @@ def shade(scenes: SceneTable, shading: Shading, s: int, origin: wp.vec3, ray: wp
         mirror_normal = wp.normalize(normal + wp.vec3(ripple, value_noise(point[0] * 1.9 + 7.0, point[1] * 1.5, 23) - 0.5, 0.0) * 0.06)
     mirror = direction - mirror_normal * (2.0 * wp.dot(direction, mirror_normal))
     grazing = wp.pow(1.0 - wp.clamp(-wp.dot(mirror_normal, direction), 0.0, 1.0), 5.0)
-    reflectivity = shading.textures.reflectivity[material]
+    # Water sends little back from above and nearly all at grazing angles; panes are coated.
+    reflectivity = wp.where(label == shading.water, 0.06, shading.textures.reflectivity[material])
     smooth = 1.0 - shading.textures.roughness[material]
     share = mask * (reflectivity + (1.0 - reflectivity) * grazing) + (1.0 - mask) * (0.04 + 0.5 * grazing) * smooth * smooth
     if share > 0.01:

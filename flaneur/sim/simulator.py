@@ -12,7 +12,7 @@ from torch import Tensor
 from flaneur.city.assets.materials import MATERIALS
 from flaneur.errors import UserError
 from flaneur.geometry import Camera
-from flaneur.sim import motion, surface
+from flaneur.sim import motion, packet, surface
 from flaneur.sim.cameras import Distortion, ray_table
 from flaneur.sim.frame import OUTPUTS, Frame, Motion
 from flaneur.sim.light import light_preset
@@ -125,21 +125,25 @@ class Simulator:
         depth = torch.empty(shape, device=self.device)
         instance = torch.empty(shape, dtype=torch.int32, device=self.device)
         label = torch.empty(shape, dtype=torch.uint8, device=self.device)
-        common = [self.set.table, views, self._tiles_across, self.sky, wp.from_torch(depth), wp.from_torch(instance), wp.from_torch(label)]
-        threads = (shape[0], self._threads)
         normal = torch.empty((*shape, 3), device=self.device) if "normal" in outputs else None
-        normal_view = wp.from_torch(normal, wp.vec3) if normal is not None else None
-        rgb = None
-        if "rgb" in outputs:
+        rgb = torch.empty((*shape, 3), dtype=torch.uint8, device=self.device) if "rgb" in outputs else None
+        hit_face = hit_at = None
+        if rgb is not None or self.device.type == "cpu":
             hit_face = wp.from_torch(torch.empty(shape, dtype=torch.int32, device=self.device))
             hit_at = wp.from_torch(torch.empty((*shape, 3), device=self.device), wp.vec3)
-            self._launch(surface.first_surface_and_hit, threads, [*common, normal_view, hit_face, hit_at])
-            rgb = torch.empty((*shape, 3), dtype=torch.uint8, device=self.device)
-            self._launch(color, threads, [self.set.table, views, self.shading.table, self._tiles_across, hit_face, hit_at, wp.from_torch(rgb, wp.vec3ub)])
-        elif normal is not None:
-            self._launch(surface.first_surface_and_hit, threads, [*common, normal_view, None, None])
+        normal_view = wp.from_torch(normal, wp.vec3) if normal is not None else None
+        targets = [self.sky, wp.from_torch(depth), wp.from_torch(instance), wp.from_torch(label)]
+        extra = [normal_view, hit_face, hit_at]
+        threads = (shape[0], self._threads)
+        if self.device.type == "cpu":
+            across, down = -(-shape[2] // packet.PACKET), -(-shape[1] // packet.PACKET)
+            self._launch(packet.first_surface_packets, (shape[0], across * down), [self.set.table, views, across, *targets, *extra])
+        elif rgb is None and normal is None:
+            self._launch(surface.first_surface, threads, [self.set.table, views, self._tiles_across, *targets])
         else:
-            self._launch(surface.first_surface, threads, common)
+            self._launch(surface.first_surface_and_hit, threads, [self.set.table, views, self._tiles_across, *targets, *extra])
+        if rgb is not None:
+            self._launch(color, threads, [self.set.table, views, self.shading.table, self._tiles_across, hit_face, hit_at, wp.from_torch(rgb, wp.vec3ub)])
         asked = {"depth": depth, "instance": instance, "label": label, "rgb": rgb, "normal": normal}
         return Frame(**{name: image for name, image in asked.items() if name in outputs})
 

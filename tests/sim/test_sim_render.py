@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import warp as wp
 from embreex import rtcore_scene
 from embreex.mesh_construction import TriangleMesh
 
 from flaneur.errors import UserError
 from flaneur.geometry import Camera, rotation_from_angles
-from flaneur.sim import DepthNoise, Distortion, Simulator, rig_poses
+from flaneur.sim import DepthNoise, Distortion, Simulator, rig_poses, surface
 
 CAMERA = Camera.from_fov(96, 72, 90.0)
 SCENES = 3
@@ -70,6 +71,24 @@ def test_equals_embree(sim, scenes, views):
         assert (frame.label[b].numpy()[same] == label[same]).all()
     assert depth_right / total >= 0.9999
     assert instance_right / total >= 0.999
+
+
+def test_packets_equal_single_rays(sim, views):
+    """The CPU's packets and the kernels that a GPU runs see the same."""
+    poses, index = views
+    frame = sim.render(poses, index, ("depth", "instance", "label", "normal"))
+    shape = frame.depth.shape
+    depth, instance, label = torch.zeros(shape), torch.zeros(shape, dtype=torch.int32), torch.zeros(shape, dtype=torch.uint8)
+    normal, face, at = torch.zeros((*shape, 3)), torch.zeros(shape, dtype=torch.int32), torch.zeros((*shape, 3))
+    arguments = [sim.set.table, sim._views(*sim._check(poses, index, True)), sim._tiles_across, sim.sky, *(wp.from_torch(x) for x in (depth, instance, label))]
+    wp.launch(surface.first_surface, (shape[0], sim._threads), arguments, device="cpu")
+    assert float((instance == frame.instance).float().mean()) >= 0.9999
+    assert float(((depth - frame.depth).abs() <= 1e-4 * depth).float().mean()) >= 0.999
+    plain = depth.clone(), instance.clone()
+    wp.launch(surface.first_surface_and_hit, (shape[0], sim._threads), [*arguments, wp.from_torch(normal, wp.vec3), wp.from_torch(face), wp.from_torch(at, wp.vec3)], device="cpu")
+    assert torch.equal(depth, plain[0]) and torch.equal(instance, plain[1])
+    assert float(((normal - frame.normal).abs().amax(-1) < 1e-3).float().mean()) >= 0.999
+    assert ((face >= 0) == (instance >= 0)).all()
 
 
 def test_any_matrix(scenes):
