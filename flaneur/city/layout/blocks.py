@@ -37,10 +37,10 @@ _MINOR = frozenset(("garage", "garages", "shed", "carport", "hut", "roof", "gree
 
 def make_blocks(carriageway: BaseGeometry, square: shapely.Polygon, repairs: Counter[str]) -> list[shapely.Polygon]:
     """Faces of the window less the carriageways; islands too small for anything are given to the street."""
-    free = shapes.clean(shapes.snapped(square.difference(carriageway)))
+    free = shapes.minus(square, carriageway)
     # Opening by 15 cm cuts off hair-thin strips between two kerbs.
-    free = free.buffer(-0.15, join_style="mitre").buffer(0.15, join_style="mitre", mitre_limit=2.0).intersection(free).intersection(square)
-    faces = shapes.polygons(shapes.clean(shapes.snapped(free.simplify(0.02))))
+    opened = free.buffer(-0.15, join_style="mitre").buffer(0.15, join_style="mitre", mitre_limit=2.0)
+    faces = shapes.polygons(shapes.clean(shapes.snapped(shapes.common(opened, free).simplify(0.02))))
     kept = [f for f in faces if f.area >= LEAST_AREA]
     repairs["islands_dropped"] += len(faces) - len(kept)
     return kept

@@ -43,8 +43,8 @@ def metric(shape: Shape, window: Window) -> BaseGeometry:
     """The shape in metres of the window's frame, valid, holes cut out."""
     outer = shapes.union(_ring_area(window.project(r)) for r in shape.outers)
     if shape.inners:
-        outer = outer.difference(shapes.union(_ring_area(window.project(r)) for r in shape.inners))
-    return shapes.clean(outer)
+        outer = shapes.minus(outer, shapes.union(_ring_area(window.project(r)) for r in shape.inners))
+    return outer
 
 
 def _ring_area(xy: np.ndarray) -> BaseGeometry:
@@ -72,7 +72,7 @@ def footprints(near: list[Shape], window: Window, repairs: Counter[str]) -> list
         if whole.is_empty or whole.area < 0.5:
             repairs["polygons_without_area"] += 1
             continue
-        inside = shapes.clean(whole.intersection(window.square))
+        inside = shapes.common(whole, window.square)
         inside = shapes.union(shapes.polygons(_simplified(inside, repairs), LEAST_AREA if key == "building" else 1.0))
         if inside.is_empty:
             repairs["building_slivers_dropped"] += key == "building"
@@ -126,7 +126,7 @@ def _disjoint(found: list[Footprint], repairs: Counter[str]) -> list[Footprint]:
                 continue
             if f.profile.above(other.profile) or other.profile.above(f.profile):
                 continue
-            rest = shapes.union(shapes.polygons(shapes.snapped(other.shape.difference(f.shape)).buffer(0), LEAST_AREA))
+            rest = shapes.union(shapes.polygons(shapes.minus(other.shape, f.shape), LEAST_AREA))
             repairs["building_overlaps_resolved"] += common > 0.5
             if rest.is_empty:
                 dropped.add(j)
@@ -149,7 +149,7 @@ def _attach(found: list[Footprint], parts: list[tuple[shapely.Polygon, Profile, 
             repairs["parts_without_building"] += 1
             continue
         owner = found[-best[1]]
-        owner.parts += [(p, profile, tags) for p in shapes.polygons(shapes.snapped(owner.shape.intersection(polygon)), 1.0)]
+        owner.parts += [(p, profile, tags) for p in shapes.polygons(shapes.common(owner.shape, polygon), 1.0)]
 
 
 def build(found: list[Footprint], model: HeightModel) -> list[Building]:
@@ -158,7 +158,7 @@ def build(found: list[Footprint], model: HeightModel) -> list[Building]:
     for f in found:
         for polygon in shapes.polygons(f.shape, LEAST_AREA):
             decided = model.decide(f.osm, f.tags, f.profile, polygon)
-            inner = [(p, profile, tags) for whole, profile, tags in f.parts for p in shapes.polygons(whole.intersection(polygon), 1.0)]
+            inner = [(p, profile, tags) for whole, profile, tags in f.parts for p in shapes.polygons(shapes.common(whole, polygon), 1.0)]
             parts = _stacked(polygon, inner, decided, model, f.osm) if inner else []
             height = max([decided.height if not parts else 0.0, *(p.height for p in parts)])
             out.append(Building(
@@ -173,19 +173,19 @@ def _stacked(polygon: shapely.Polygon, parts: list[tuple[shapely.Polygon, Profil
     """Parts that fill the footprint and share no volume: the taller wins the ground, what hangs over rests on what is below."""
     decided = [(p, model.decide_part(osm, tags, profile, whole, p)) for p, profile, tags in parts]
     grounded = [d.height for _, d in decided if d.min_height < 0.5]
-    rest = polygon.difference(shapes.union(p for p, d in decided if d.min_height < 0.5))
+    rest = shapes.minus(polygon, shapes.union(p for p, d in decided if d.min_height < 0.5))
     filler = min([whole.height, *grounded])
     queue = sorted(((d.height, d.min_height, p, d.roof_shape, d.roof_height) for p, d in decided), key=lambda q: (-q[0], q[1], q[2].bounds))
     hanging = [p for p, d in decided if d.min_height >= 0.5]
-    for p in shapes.polygons(shapes.snapped(rest), 1.0):
+    for p in shapes.polygons(rest, 1.0):
         # Under a hanging part the ground stays free unless hardly anything is on the ground at all.
-        free = p.difference(shapes.union(hanging)) if grounded else p
+        free = shapes.minus(p, shapes.union(hanging)) if grounded else p
         queue += [(filler if grounded or not hanging else min(filler, min(d.min_height for _, d in decided)), 0.0, q, "flat", 0.0) for q in shapes.polygons(free, 1.0)]
     out: list[tuple[float, float, shapely.Polygon, str, float]] = []
     for height, low, shape, roof, roof_height in queue:
         left: BaseGeometry = shape
         for top, bottom, placed, _, _ in out:
             if bottom < height and low < top:  # the vertical extents meet
-                left = left.difference(placed)
-        out += [(height, low, q, roof, roof_height) for q in shapes.polygons(shapes.snapped(left), 1.0)]
+                left = shapes.minus(left, placed)
+        out += [(height, low, q, roof, roof_height) for q in shapes.polygons(left, 1.0)]
     return [BuildingPart(polygon=shapes.to_contract(p), min_height=round(low, 2), height=round(h, 2), roof_shape=roof, roof_height=round(rh, 2)) for h, low, p, roof, rh in out if h - low > 0.5]

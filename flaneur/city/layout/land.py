@@ -69,7 +69,7 @@ def water_area(near: list[Shape], extract: Extract, window: Window) -> BaseGeome
         elif line.tags.get("natural") == "coastline":
             coast.append(xy)
     parts += _sea(coast, window)
-    return shapes.clean(shapes.union(parts).intersection(window.square))
+    return shapes.common(shapes.union(parts), window.square)
 
 
 def _sea(coast: list[shapely.LineString], window: Window) -> list[BaseGeometry]:
@@ -99,13 +99,13 @@ def areas(near: list[Shape], water: BaseGeometry, window: Window, taken: BaseGeo
         kind = cover_kind(s.tags)
         if kind is None or kind == "water" or values.underground(s.tags) or s.tags.get("building", "no") != "no":
             continue
-        shape = shapes.clean(metric(s, window).intersection(window.square))
+        shape = shapes.common(metric(s, window), window.square)
         candidates.append((COVER_ORDER.index(kind), shape.area, kind, shape, s.tags.get("name", ""), OsmRef.model_validate({"type": s.type, "id": s.id})))
     out, used = [], taken
     for _, _, kind, shape, name, osm in sorted(candidates, key=lambda c: (c[0], c[1], c[5].id if c[5] else 0)):
-        free = shapes.clean(shapes.snapped(shape.difference(used)))
+        free = shapes.minus(shape, used)
         repairs["areas_trimmed"] += free.area < 0.98 * shape.area
-        pieces = [p for p in shapes.polygons(free.simplify(0.05), _LEAST_AREA) if p.is_valid]
+        pieces = shapes.polygons(free, _LEAST_AREA)
         if kind == "water" and not osm:
             name = next((s.tags["name"] for s in near if cover_kind(s.tags) == "water" and "name" in s.tags), "")
         out += [Area(kind=kind, polygon=shapes.to_contract(p), name=name, osm=osm) for p in pieces]

@@ -54,7 +54,7 @@ def window_graph(extract: Extract, window: Window, seed: int = 0, name: str = ""
     built = buildings.build(found, model)
     road = carriageway_area(streets, junctions, window.size, walls)
     faces = blocks.make_blocks(road, square, repairs)
-    road = shapes.clean(square.difference(shapes.union(faces)))
+    road = shapes.minus(square, shapes.union(faces))
     blocks.locate(built, faces)
     covers = land.areas(near, water, window, shapes.union([road, walls]), repairs)
     points = land.features(extract, window, walls, road, water, repairs)
@@ -88,7 +88,7 @@ def _zones(near: Sequence[Shape], covers: Sequence[Area], window: Window) -> lis
     for s in near:
         kind = _ZONES.get(s.tags.get("landuse", "")) or ("civic" if s.tags.get("amenity") in _CIVIC_AMENITIES else None)
         if kind:
-            out.append(blocks.Zone(kind, buildings.metric(s, window).intersection(window.square)))
+            out.append(blocks.Zone(kind, shapes.common(buildings.metric(s, window), window.square)))
     return out
 
 

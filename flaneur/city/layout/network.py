@@ -77,7 +77,7 @@ def _snap_ends(lines: list[StreetLine], square: shapely.Polygon, repairs: Counte
             if _at_edge(end, square.bounds[2]):
                 continue
             point = shapely.Point(end)
-            near = [(lines[j].line.distance(point), int(j)) for j in tree.query(point.buffer(_SNAP)) if j != i]
+            near = [(lines[j].line.distance(point), int(j)) for j in tree.query(point, predicate="dwithin", distance=_SNAP) if j != i]
             if not near or min(near)[0] < _GRID or min(near)[0] > _SNAP:
                 continue
             other = lines[min(near)[1]].line
@@ -98,7 +98,7 @@ def _split(lines: list[StreetLine]) -> list[Piece]:
     pieces = []
     for part in parts:
         middle = part.interpolate(0.5, normalized=True)
-        near = tree.query(middle.buffer(0.1))
+        near = tree.query(middle, predicate="dwithin", distance=0.1)
         if not len(near):
             near = [int(tree.nearest(middle))]
         source = min((lines[int(j)] for j in near), key=_importance)

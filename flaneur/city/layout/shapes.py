@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import shapely
+import shapely.errors
 from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.layout.graph import Polygon
@@ -29,6 +30,24 @@ def clean(geometry: BaseGeometry) -> BaseGeometry:
     if not geometry.is_valid:
         geometry = shapely.make_valid(geometry)
     return shapely.union_all(polygons(geometry)) if geometry.geom_type == "GeometryCollection" else geometry
+
+
+def common(a: BaseGeometry, b: BaseGeometry) -> BaseGeometry:
+    """What two polygonal geometries share, valid and on the millimetre grid."""
+    return _overlay(shapely.intersection, a, b)
+
+
+def minus(a: BaseGeometry, b: BaseGeometry) -> BaseGeometry:
+    """`a` without `b`, both polygonal, valid and on the millimetre grid."""
+    return _overlay(shapely.difference, a, b)
+
+
+def _overlay(operation: Callable[..., BaseGeometry], a: BaseGeometry, b: BaseGeometry) -> BaseGeometry:
+    try:
+        return clean(operation(a, b, grid_size=GRID))
+    except shapely.errors.GEOSException:
+        # Offsetting sometimes leaves rings that touch themselves, which overlay refuses.
+        return clean(operation(clean(a.buffer(0)), clean(b.buffer(0)), grid_size=GRID))
 
 
 def union(parts: Iterable[BaseGeometry]) -> BaseGeometry:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import shapely
@@ -15,19 +16,31 @@ _BEYOND = 12.0  # metres a street is drawn on past the window, so that its kerbs
 GROUND = 2.5  # metres: a building that starts above this leaves the ground free
 
 
-def carriageway_area(streets: Iterable[Street], junctions: list[Junction], size: float, buildings: BaseGeometry) -> BaseGeometry:
-    """The union of the carriageways, kerb to kerb, less the buildings that stand on the ground."""
-    driven = [s for s in streets if s.carriageway and not s.passage]
-    parts: list[BaseGeometry] = [extended(s.line, size).buffer(s.width / 2, quad_segs=4) for s in driven]
+def bands(streets: Iterable[Street], junctions: Sequence[Junction], size: float, widths: Callable[[Street], float]) -> BaseGeometry:
+    """The ground within half a width of the streets. Ends are square where streets meet, with a disc no wider
+    than the narrowest of them, so that a broad street does not bulge across a narrow one; dead ends are round."""
+    parts: list[BaseGeometry] = []
+    radii: dict[int, list[float]] = defaultdict(list)
+    for s in streets:
+        half = widths(s) / 2
+        parts.append(extended(s.line, size).buffer(half, quad_segs=4, cap_style="flat"))
+        radii[s.start].append(half)
+        radii[s.end].append(half)
+    parts += [shapely.Point(junctions[j].at).buffer(min(r), quad_segs=4) for j, r in radii.items()]
     parts += [shapely.Point(j.at).buffer(j.radius, quad_segs=6) for j in junctions if j.radius > 0]
-    area = shapes.union(parts).intersection(shapely.box(0, 0, size, size))
-    return shapes.clean(area.difference(buildings))
+    return shapes.common(shapes.union(parts), shapely.box(0, 0, size, size))
+
+
+def carriageway_area(streets: Iterable[Street], junctions: Sequence[Junction], size: float, buildings: BaseGeometry) -> BaseGeometry:
+    """The union of the carriageways, kerb to kerb, less the buildings that stand on the ground."""
+    area = bands([s for s in streets if s.carriageway and not s.passage], junctions, size, lambda s: s.width)
+    return shapes.minus(area, buildings)
 
 
 def street_surface(graph: CityGraph) -> BaseGeometry:
     """The carriageway of a finished graph: everything that is no block."""
     blocks = shapes.union(shapes.from_contract(b.polygon) for b in graph.blocks)
-    return shapes.clean(shapely.box(0, 0, graph.size, graph.size).difference(blocks))
+    return shapes.minus(shapely.box(0, 0, graph.size, graph.size), blocks)
 
 
 def stands_on_ground(building: Building) -> bool:

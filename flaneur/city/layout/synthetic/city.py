@@ -12,7 +12,7 @@ from shapely.geometry.base import BaseGeometry
 from flaneur.city.layout import blocks, shapes
 from flaneur.city.layout.graph import PLACE_TYPES, Area, Barrier, Block, BlockType, CityGraph, Junction, Lot, Street
 from flaneur.city.layout.network import build_network
-from flaneur.city.layout.surfaces import carriageway_area, extended
+from flaneur.city.layout.surfaces import bands, carriageway_area
 from flaneur.city.layout.synthetic import furniture, lots
 from flaneur.city.layout.synthetic.cbd import cbd_plan
 from flaneur.city.layout.synthetic.names import NameGiver
@@ -28,7 +28,7 @@ _LOTTED = ("residential", "commercial", "mixed", "civic", "industrial")
 # Frontage and depth in metres, least area in m2.
 _FRONTAGE = {"cbd": (26.0, 27.0, 120.0), "town": (11.0, 20.0, 60.0), "suburb": (19.0, 33.0, 180.0), "rural": (24.0, 34.0, 250.0)}
 
-_CBD_LOT = {"commercial": 1150.0, "mixed": 720.0, "residential": 620.0, "civic": 1900.0, "industrial": 1500.0}  # m2
+_CBD_LOT = {"commercial": 850.0, "mixed": 560.0, "residential": 480.0, "civic": 1500.0, "industrial": 1200.0}  # m2
 
 
 def synthetic_graph(place_type: str, seed: int = 0, name: str = "") -> CityGraph:
@@ -46,7 +46,7 @@ def synthetic_graph(place_type: str, seed: int = 0, name: str = "") -> CityGraph
     _widen_ends(plan, junctions)
     road = carriageway_area(streets, junctions, SIZE, nothing)
     faces = blocks.make_blocks(road, square, repairs)
-    road = shapes.clean(square.difference(shapes.union(faces)))
+    road = shapes.minus(square, shapes.union(faces))
     areas = _areas(plan, road)
     described = _describe(plan, faces, streets, place_type, names, rng)
     graph = CityGraph(
@@ -69,9 +69,9 @@ def _widen_ends(plan: StreetPlan, junctions: list[Junction]) -> None:
 def _areas(plan: StreetPlan, road: BaseGeometry) -> list[Area]:
     out, used = [], road
     for place in plan.places:
-        free = shapes.clean(shapes.snapped(place.shape.intersection(shapely.box(0, 0, SIZE, SIZE)).difference(used)))
+        free = shapes.minus(shapes.common(place.shape, shapely.box(0, 0, SIZE, SIZE)), used)
         if place.kind != "farmyard":
-            out += [Area(kind=place.kind, polygon=shapes.to_contract(p), name=place.name) for p in shapes.polygons(free.simplify(0.05), 4.0) if p.is_valid]
+            out += [Area(kind=place.kind, polygon=shapes.to_contract(p), name=place.name) for p in shapes.polygons(free, 4.0)]
         used = used.union(place.shape)
     return out
 
@@ -121,7 +121,7 @@ def _lots(graph: CityGraph, faces: list[shapely.Polygon], plan: StreetPlan, name
     if graph.place_type == "rural":
         for yard in plan.yards:
             block = max(range(len(faces)), key=lambda k: (faces[k].intersection(yard.shape).area, -k))
-            for piece in shapes.polygons(shapes.snapped(yard.shape.intersection(faces[block].buffer(-0.5))), 60.0):
+            for piece in shapes.polygons(shapes.common(yard.shape, faces[block].buffer(-0.5)), 60.0):
                 add(block, piece, yard.use, yard.name)
     else:
         reserved = shapes.union(p.shape.buffer(0.5) for p in plan.places if p.kind in ("water", "park", "square", "forest", "playground"))
@@ -144,12 +144,12 @@ def _divided(graph: CityGraph, block: Block, face: shapely.Polygon, lines: list[
     """The lots of one block: behind the pavement, off the paths and reserved places."""
     frontage, depth, least = _FRONTAGE[graph.place_type]
     bordering = [s for s in (graph.streets[i] for i in block.streets) if s.carriageway]
-    pavements = [extended(s.line, graph.size).buffer(s.width / 2 + s.pavement, quad_segs=4) for s in bordering]
-    bulbs = [shapely.Point(j.at).buffer(j.radius + 1.5) for j in graph.junctions if j.radius > 0]
-    front = shapes.union([*pavements, *bulbs])
+    front = shapes.union([
+        bands(bordering, graph.junctions, graph.size, lambda s: s.width + 2 * s.pavement), *(shapely.Point(j.at).buffer(j.radius + 1.5) for j in graph.junctions if j.radius > 0),
+    ])  # fmt: skip
     paths = shapes.union(lines[i].buffer(1.6) for i in block.streets if not graph.streets[i].carriageway)
     out = []
-    for land in shapes.polygons(shapes.clean(face.difference(front).difference(reserved).difference(paths).buffer(-0.05)), least):
+    for land in shapes.polygons(shapes.minus(face, shapes.union([front, reserved, paths])).buffer(-0.05), least):
         if graph.place_type == "cbd":
             target = _CBD_LOT[block.type] * float(rng.uniform(0.75, 1.35))
             out += lots.split_lots(land, target, front, rng)

@@ -11,7 +11,7 @@ from shapely import affinity
 from flaneur.city.layout import shapes
 from flaneur.city.layout.streets import designed
 from flaneur.city.layout.synthetic.names import NameGiver
-from flaneur.city.layout.synthetic.plan import REACH, Place, StreetPlan, Yard, blob, smooth, turned
+from flaneur.city.layout.synthetic.plan import REACH, Place, StreetPlan, Yard, blob, quiet_place, smooth, turned
 
 _FIELD_KINDS = ("farmland", "farmland", "farmland", "meadow", "meadow", "orchard")
 
@@ -108,9 +108,10 @@ def _nature(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, angle:
     homes = shapes.union([y.shape.buffer(4) for y in plan.yards] + [p.shape for p in plan.places if p.kind == "farmyard"])
     wood = blob(turned(np.array([float(rng.uniform(-80, 80)), side * float(rng.uniform(60, 95))]), angle), float(rng.uniform(32, 58)), rng, 0.3)
     plan.places.append(Place("forest", wood.difference(homes), None, names.place("forest")))
-    if rng.random() < 0.55:
-        pond = blob(turned(np.array([float(rng.uniform(-70, 70)), -side * float(rng.uniform(40, 80))]), angle), float(rng.uniform(8, 15)), rng, 0.25)
-        plan.places.insert(0, Place("water", pond.difference(homes), None, names.place("water")))
+    radius = float(rng.uniform(8, 15))
+    spot = quiet_place(plan.streets, radius + 8, rng) if rng.random() < 0.55 else None
+    if spot is not None:
+        plan.places.insert(0, Place("water", blob(spot[0], radius, rng, 0.25).difference(homes), None, names.place("water")))
     else:
         ys = float(rng.uniform(50, 80)) * -side
         xs = np.linspace(-REACH, REACH, 7)

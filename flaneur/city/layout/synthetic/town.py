@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import shapely
+from shapely.geometry.base import BaseGeometry
+from shapely.ops import substring
 
 from flaneur.city.layout.streets import designed
 from flaneur.city.layout.synthetic.names import NameGiver
@@ -115,6 +117,7 @@ def _street_town(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
     plan.landmarks.append(("townhall", tuple(turned(axis[2] + [0, half + 14], angle))))
     plan.landmarks.append(("church", tuple(turned(axis[2] + [length * 0.8, -half - 18], angle))))
     for s in (1, -1):
+        front = shapely.union_all([p.line for p in plan.streets[:2]] + [sides[0 if s > 0 else 1]])
         kind, width, pavement = _lane(rng)
         y = [offset + s * float(rng.uniform(56, 74)) for _ in range(4)]
         back = smooth(turned(np.stack([np.array([-REACH * 1.2, -60, 60, REACH * 1.2]), np.array(y)], 1), angle))
@@ -125,10 +128,16 @@ def _street_town(rng: np.random.Generator, names: NameGiver) -> StreetPlan:
         while x < REACH:
             kind, width, pavement = _lane(rng)
             lean = float(rng.uniform(-10, 10))
-            # Lanes start a little beyond the street they leave; what sticks out is cut off as a stub.
             centre = float(np.interp(x, axis[:, 0], axis[:, 1]))
-            near = centre + s * (half * 0.45 if abs(x - axis[2][0]) < length * 0.8 else -9.0)
-            lane = np.array([[x, near], [x + lean * 0.6, (near + y[1]) / 2], [x + lean, y[1] + s * 4], [x + lean * 1.5, y[1] + s * 75]])
-            plan.streets.append(designed(kind, smooth(turned(lane, angle)), names.street(kind), width, False, pavement))
+            course = np.array([[x + lean * 1.5, y[1] + s * 75], [x + lean, y[1] + s * 4], [x + lean * 0.6, (centre + y[1]) / 2], [x, centre - s * 40]])
+            lane = _until(smooth(turned(course, angle)), front)
+            plan.streets.append(designed(kind, lane, names.street(kind), width, False, pavement))
             x += float(rng.uniform(42, 78))
     return plan
+
+
+def _until(lane: shapely.LineString, front: BaseGeometry) -> shapely.LineString:
+    """The lane up to where it first meets `front`."""
+    hits = shapely.get_parts(shapely.get_parts(lane.intersection(front)))
+    stops = [lane.project(shapely.Point(p.coords[0])) for p in hits.tolist() if not p.is_empty]
+    return substring(lane, 0.0, min(stops)) if stops else lane
