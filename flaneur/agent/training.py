@@ -143,8 +143,8 @@ class Trainer:
         generator = torch.Generator(env.device).manual_seed(self.config.seed)
         scenes = [e % len(env.scenes) for e in range(env.num_envs)]
         starts = [e // len(env.scenes) % env.config.starts for e in range(env.num_envs)]
+        env.reseed(self.config.seed)  # the same evidence noise in every validation
         env.reset(scenes, starts)
-        env._seeds.copy_(torch.arange(env.num_envs, device=env.device))
         total = torch.zeros(env.num_envs, 3, device=env.device)
         final: dict[str, Tensor] = {}
         for _ in range(length):

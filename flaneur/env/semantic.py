@@ -72,6 +72,10 @@ class SemanticEnv:
         self.start_of = [0] * b  # host
         self._frame: Frame | None = None
 
+    def seed(self, seed: int) -> None:
+        """What is drawn from here on (scenes, starts, evidence noise) depends on this alone."""
+        self._rng = np.random.default_rng([seed, 0xE4])
+
     # Episodes ---------------------------------------------------------------------------------------------------
     def reseed(self, seed: int) -> None:
         """Draw scenes, starts and evidence seeds anew from `seed`: the same episodes every time."""

@@ -34,7 +34,7 @@ class Lattice:
         at = (torch.arange(n) + 0.5) * size / n
         z, y, x = torch.meshgrid(torch.tensor(self.altitudes), at, at, indexing="ij")
         position = torch.stack([x, y, z], -1).reshape(-1, 3).to(sim.device)
-        return position[sim.free(position, torch.zeros(len(position), dtype=torch.int32, device=sim.device), self.clearance)]
+        return position[sim.clear(position, self.clearance)]
 
     def poses(self, sim: Simulator) -> Tensor:  # [N, 6]
         position = self.positions(sim)
