@@ -4,5 +4,6 @@ from flaneur.env.config import EnvConfig, ExecutorConfig
 from flaneur.env.context import Context
 from flaneur.env.executor import Executor
 from flaneur.env.semantic import SemanticEnv, frontier
+from flaneur.env.sensor import SensorConfig, SensorEnv
 
-__all__ = ["Context", "EnvConfig", "Executor", "ExecutorConfig", "SemanticEnv", "frontier"]
+__all__ = ["Context", "EnvConfig", "Executor", "ExecutorConfig", "SemanticEnv", "SensorConfig", "SensorEnv", "frontier"]

@@ -37,7 +37,7 @@ def clear_length(
         y = int(wp.floor(p[1] / cell))
         if x >= 0 and y >= 0 and x < cells and y < cells and wp.length(p - exempt) > 1.5:
             z = height_bin(edges, edges.shape[0] - 1, p[2] - ground[s, y, x])
-            if z >= 0:
+            if z >= 0:  # noqa: SIM102  a kernel may read the array on both sides of an `and`
                 if occupancy[b, (z * cells + y) * cells + x] == OCCUPIED:
                     return length * float(k) / float(wp.max(n, 1))
     return length

@@ -79,7 +79,7 @@ class SemanticMap:
         self.ground = new(1, n, n) if ground is None else ground.to(self.device, torch.float32).contiguous()
         self.scene_index = new(b, dtype=torch.int32)
         self._edges = torch.tensor(grid.height_edges, device=self.device)
-        self._mean, self._channel = mean.to(self.device, torch.float32), torch.from_numpy(channel).to(self.device)
+        self.class_mean, self._channel = mean.to(self.device, torch.float32), torch.from_numpy(channel).to(self.device)
         self._ones = new(b, self.channels, 1, 1, value=1)
         self.views = self._warp_views()
 
@@ -90,7 +90,7 @@ class SemanticMap:
             "planar": self.planar.view(b, layer), "probabilities": self.probabilities.permute(0, 2, 3, 1).view(b, layer, c), "labels": self.labels.view(b, layer),
             "observation_map": self.observation_map.permute(0, 2, 3, 1).view(b, layer, c), "affected": self.affected.view(b, layer), "slot_of": self._slot_of,
             "touched": self._touched, "used": self._used, "counts": self._counts, "sums": self._sums, "logits": self._logits, "ground": self.ground,
-            "scene": self.scene_index, "edges": self._edges, "mean": self._mean, "channel": self._channel,
+            "scene": self.scene_index, "edges": self._edges, "mean": self.class_mean, "channel": self._channel,
         }  # fmt: skip
         return {name: wp.from_torch(t) for name, t in shaped.items()}
 
@@ -136,7 +136,30 @@ class SemanticMap:
         self._pending = False
         dim, cells = (self.num_envs, self._touched.shape[1]), self.grid.cells
         self.launch(kernels.fuse, dim, "used", "touched", "logits", self.config.centred, beta, "channel", self.config.bound, cells, "log_odds", "observed")
-        self.launch(kernels.project, dim, "used", "touched", "slot_of", "log_odds", "observed", "logits", self.sky, self._of_log_odds, cells, self.grid.bins, "probabilities", "labels")
+        self._project()
+
+    def project_all(self) -> None:
+        """The planar maps anew from the voxels, as after loading; drops the pending observation.
+
+        Observed columns take the slots of an observation, in batches that fit.
+        """
+        self.forget()
+        self._pending = False
+        layer, room = self.grid.cells**2, self._touched.shape[1]
+        for e in range(self.num_envs):
+            seen = self.observed[e].view(self.grid.bins, layer)
+            top = torch.where(seen > 0, torch.arange(self.grid.bins, device=self.device)[:, None], -1).amax(0)
+            voxels = (top * layer + torch.arange(layer, device=self.device))[top >= 0].int()
+            for part in voxels.split(room):
+                self._touched[e, : len(part)] = part
+                self._slot_of[e, part.long()] = torch.arange(len(part), dtype=torch.int32, device=self.device)
+                self._used[e] = len(part)
+                self._project()
+                self.forget()
+
+    def _project(self) -> None:
+        dim, grid = (self.num_envs, self._touched.shape[1]), self.grid
+        self.launch(kernels.project, dim, "used", "touched", "slot_of", "log_odds", "observed", "logits", self.sky, self._of_log_odds, grid.cells, grid.bins, "probabilities", "labels")
 
     @property
     def _of_log_odds(self) -> bool:
