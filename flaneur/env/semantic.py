@@ -14,7 +14,7 @@ from flaneur.env.config import EnvConfig
 from flaneur.env.context import Context
 from flaneur.env.executor import Executor
 from flaneur.errors import UserError
-from flaneur.geometry import camera_to_world
+from flaneur.geometry import Grid, camera_to_world
 from flaneur.mapping import FREE, OCCUPIED, SemanticMap
 from flaneur.perception import LIGHTS, EvidenceSource, View
 from flaneur.scoring import Target, Truth, coverage, ground_heights, group_table, score, strict_iou
@@ -181,12 +181,8 @@ class SemanticEnv:
         }  # fmt: skip
 
     def layers(self) -> Tensor:
-        """[B, 3, Hm, Wm] f32: occupancy (0 unknown, 0.5 free, 1 occupied), frontier, agent's cell."""
-        planar = self.map.planar
-        agent = torch.zeros_like(planar, dtype=torch.float32)
-        at = (self.poses[:, :2] / self.config.grid.cell).long().clamp(0, self.config.grid.cells - 1)
-        agent[torch.arange(self.num_envs, device=self.device), at[:, 1], at[:, 0]] = 1.0
-        return torch.stack([planar.float() / OCCUPIED, frontier(planar).float(), agent], 1)
+        """[B, 3, Hm, Wm] f32: occupancy, frontier, agent's cell."""
+        return planar_layers(self.map.planar, self.poses, self.config.grid)
 
     def context(self) -> Context:
         m, c = self.map, self.config
@@ -201,6 +197,14 @@ class SemanticEnv:
         """The images of the pending observation."""
         assert self._frame is not None, "reset first"
         return self._frame
+
+
+def planar_layers(planar: Tensor, poses: Tensor, grid: Grid) -> Tensor:
+    """[B, 3, Hm, Wm] f32: occupancy (0 unknown, 0.5 free, 1 occupied), frontier, agent's cell."""
+    agent = torch.zeros_like(planar, dtype=torch.float32)
+    at = (poses[:, :2] / grid.cell).long().clamp(0, grid.cells - 1)
+    agent[torch.arange(len(planar), device=planar.device), at[:, 1], at[:, 0]] = 1.0
+    return torch.stack([planar.float() / OCCUPIED, frontier(planar).float(), agent], 1)
 
 
 def frontier(planar: Tensor) -> Tensor:

@@ -1,0 +1,42 @@
+"""The learned agent as a planner: the same interface as every rival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from flaneur.agent.checkpoint import load_agent
+from flaneur.agent.network import PolicyNetwork
+from flaneur.agent.policy import BetaChoice, decide
+from flaneur.agent.views import Views, make_views
+from flaneur.classes import ClassList
+from flaneur.env import Context
+from flaneur.env.semantic import planar_layers
+
+
+class Agent:
+    """Motion by sampling at `temperature` (0: the most probable), beta by its expectation."""
+
+    def __init__(self, network: PolicyNetwork, name: str = "ours", temperature: float = 1.0, choice: BetaChoice = "expected", seed: int = 0) -> None:
+        self.network, self.name, self.temperature, self.choice = network.eval(), name, temperature, choice
+        self._generator = torch.Generator(next(network.parameters()).device).manual_seed(seed)
+
+    @classmethod
+    def load(cls, path: Path, classes: ClassList, device: torch.device | str = "cpu", **options) -> Agent:
+        network, about = load_agent(path, classes.names, device)
+        return cls(network, **({"name": about.get("training", {}).get("name", "ours")} | options))
+
+    def reset(self, env_ids: Sequence[int]) -> None:
+        """Nothing is remembered between steps: the maps and the pose history are the context."""
+
+    def views(self, context: Context) -> Views:
+        maps = torch.cat([context.probabilities, context.observation_map, planar_layers(context.planar, context.poses, context.grid)], 1)
+        return make_views(maps, context.history, context.time, self.network.config.window, self.network.coarse, self.network.near)
+
+    @torch.no_grad()
+    def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
+        decision = decide(self.network, self.views(context), self._generator, self.temperature, self.choice)
+        return decision.goal, decision.beta

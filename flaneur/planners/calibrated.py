@@ -1,0 +1,26 @@
+"""A planner whose motion is another's and whose beta is a constant: the reference calibrations `fixed` and `group`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from flaneur.env import Context
+from flaneur.planners.base import Planner
+
+
+class ConstantBeta:
+    """beta [K]: one value for all channels (`fixed`), or one per scale group and background (`group`)."""
+
+    def __init__(self, motion: Planner, beta: Sequence[float], name: str) -> None:
+        self.motion, self.beta, self.name = motion, tuple(beta), name
+
+    def reset(self, env_ids: Sequence[int]) -> None:
+        self.motion.reset(env_ids)
+
+    def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
+        goal, _ = self.motion.plan(context)
+        beta = torch.tensor(self.beta, device=goal.device)
+        return goal, beta[None, :, None, None].expand(len(goal), -1, 1, 1)
