@@ -59,7 +59,13 @@ def car(c: CarShape) -> Shape:
     for x in (c.axles[0], c.length - c.axles[1]):
         axle(s, at(x), w + 0.05, c.wheel)
     for side in (-1, 1):
-        s.hull([(at(c.cabin[1] - 0.3) + x, side * y, c.belt + z) for x, y, z in ((0, w / 2 - 0.1, 0), (-0.06, w / 2 + 0.12, 0.04), (0.1, w / 2 - 0.1, 0.02), (0, w / 2 - 0.1, 0.14), (-0.04, w / 2 + 0.12, 0.18), (0.06, w / 2 + 0.1, 0.06))], "car_paint")
+        s.hull(
+            [
+                (at(c.cabin[1] - 0.3) + x, side * y, c.belt + z)
+                for x, y, z in ((0, w / 2 - 0.1, 0), (-0.06, w / 2 + 0.12, 0.04), (0.1, w / 2 - 0.1, 0.02), (0, w / 2 - 0.1, 0.14), (-0.04, w / 2 + 0.12, 0.18), (0.06, w / 2 + 0.1, 0.06))
+            ],
+            "car_paint",
+        )
     return s
 
 
@@ -88,7 +94,9 @@ def police_car() -> Shape:
 def convertible() -> Shape:
     c = CarShape(4.4, 1.82, 1.0, 0.84, 0.93, 0.98, (1.0, 2.9), (1.1, 2.8), 0.33)
     s, half = Shape(), c.length / 2
-    s.slab([(-half + 0.1, 0.16), (half - 0.12, 0.16), (half, 0.28), (half, 0.74), (half - 0.14, 0.84), (0.85, 0.97), (-1.2, 0.97), (-half + 0.1, 1.0), (-half, 0.88), (-half, 0.3)], c.width, "car_paint")
+    s.slab(
+        [(-half + 0.1, 0.16), (half - 0.12, 0.16), (half, 0.28), (half, 0.74), (half - 0.14, 0.84), (0.85, 0.97), (-1.2, 0.97), (-half + 0.1, 1.0), (-half, 0.88), (-half, 0.3)], c.width, "car_paint"
+    )
     s.painted((facing("+x", 0.9), "car_front", "fit"), (facing("-x", 0.9), "car_rear", "fit"), (facing("+y"), "car_side", "fit"), (facing("-y"), "car_side", "fit"))
     s.hull([(x, y, 0.92) for x in (0.85, 0.75) for y in (-0.78, 0.78)] + [(x, y, 1.34) for x in (0.4, 0.34) for y in (-0.62, 0.62)], "glass")
     s.box((-0.25, 0, 0.95), (1.7, 1.5, 0.06), "leather")

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from flaneur.city.assets import cars, furniture, lights_signs, people, small_buildings, trucks, two_wheelers, vegetation  # noqa: F401  (they fill RECIPES)
+from flaneur.city.assets import cars, fences, furniture, lights_signs, people, small_buildings, trucks, two_wheelers, vegetation  # noqa: F401  (they fill RECIPES)
 from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import RECIPES, WHITE
 from flaneur.city.assets.shapes import MATERIAL_NAMES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import pairwise
 
 from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import add
@@ -40,7 +41,7 @@ def round_bench() -> Shape:
     """A hexagonal bench as it stands around a tree or a lamp."""
     s = Shape()
     ring = [(math.cos(a), math.sin(a)) for a in (math.pi / 3 * k for k in range(6))]
-    for (x0, y0), (x1, y1) in zip(ring, ring[1:] + ring[:1]):
+    for (x0, y0), (x1, y1) in pairwise([*ring, ring[0]]):
         s.hull([(r * x, r * y, z) for x, y in ((x0, y0), (x1, y1)) for r in (0.55, 0.98) for z in (0.4, 0.47)], "wood")
     for x, y in ring:
         s.box((0.75 * x, 0.75 * y, 0.2), (0.08, 0.08, 0.4), "iron")
@@ -48,7 +49,11 @@ def round_bench() -> Shape:
 
 
 def chair(material: str = "plastic", arms: bool = False) -> Shape:
-    s = Shape().box((0, 0, 0.45), (0.42, 0.42, 0.05), material).hull([(-0.2, y, 0.46) for y in (-0.2, 0.2)] + [(-0.16, y, 0.46) for y in (-0.2, 0.2)] + [(-0.29, y, 0.86) for y in (-0.19, 0.19)] + [(-0.25, y, 0.86) for y in (-0.19, 0.19)], material)
+    s = (
+        Shape()
+        .box((0, 0, 0.45), (0.42, 0.42, 0.05), material)
+        .hull([(-0.2, y, 0.46) for y in (-0.2, 0.2)] + [(-0.16, y, 0.46) for y in (-0.2, 0.2)] + [(-0.29, y, 0.86) for y in (-0.19, 0.19)] + [(-0.25, y, 0.86) for y in (-0.19, 0.19)], material)
+    )
     for x in (-0.18, 0.18):
         for y in (-0.18, 0.18):
             s.rod((x * 1.1, y * 1.1, 0), (x, y, 0.44), 0.032, "steel", sides=4)
@@ -91,7 +96,10 @@ def wheelie_bin(size: float = 1.0, wheels: int = 2) -> Shape:
     if wheels == 4:
         w, d, h = 0.68, 0.5, 1.2
     s.hull([(x * 0.82, y * 0.86, 0.08) for x in (-d, d) for y in (-w, w)] + [(x, y, h - 0.06) for x in (-d, d) for y in (-w, w)], "plastic")
-    s.hull([(x, y, h - 0.07) for x in (-d - 0.05, d + 0.04) for y in (-w - 0.03, w + 0.03)] + [(x * 0.8, y * 0.85, h + (0.2 if wheels == 4 else 0.06)) for x in (-d, d) for y in (-w, w)], "plastic_black" if wheels == 4 else "plastic")
+    s.hull(
+        [(x, y, h - 0.07) for x in (-d - 0.05, d + 0.04) for y in (-w - 0.03, w + 0.03)] + [(x * 0.8, y * 0.85, h + (0.2 if wheels == 4 else 0.06)) for x in (-d, d) for y in (-w, w)],
+        "plastic_black" if wheels == 4 else "plastic",
+    )
     for x in (-0.28,) if wheels == 2 else (-0.34, 0.34):
         for side in (-1, 1):
             s.rod((x, side * (w - 0.08), 0.1), (x, side * w, 0.1), 0.1, "rubber", sides=8)

@@ -107,7 +107,13 @@ def arm_lamp(height: float, reach: float, arms: int = 1, material: str = "steel"
             s.rod((0, 0, height - 0.05), (d * reach * 0.4, 0, height + 0.4), 0.05, material, sides=6).rod((d * reach * 0.4, 0, height + 0.4), end, 0.045, material, sides=6)
         else:
             s.rod((0, 0, height - 0.1), end, 0.045, material, sides=6)
-        s.hull([(end[0] + x, y, end[2] + z) for x, y, z in ((-0.35, -0.08, 0), (-0.35, 0.08, 0), (0.35, -0.13, 0), (0.35, 0.13, 0), (-0.35, -0.05, 0.12), (-0.35, 0.05, 0.12), (0.3, 0.07, 0.14), (0.3, -0.07, 0.14))], material)
+        s.hull(
+            [
+                (end[0] + x, y, end[2] + z)
+                for x, y, z in ((-0.35, -0.08, 0), (-0.35, 0.08, 0), (0.35, -0.13, 0), (0.35, 0.13, 0), (-0.35, -0.05, 0.12), (-0.35, 0.05, 0.12), (0.3, 0.07, 0.14), (0.3, -0.07, 0.14))
+            ],
+            material,
+        )
         s.box((end[0] + 0.05, 0, end[2] - 0.02), (0.5, 0.18, 0.05), "lamp_glass")
     return s
 

@@ -87,7 +87,8 @@ _BAY = {"glass_tower": (3.0, 3.6), "stone_office": (3.2, 3.8), "civic": (3.6, 4.
 
 
 def _material(name: str) -> Material:
-    color = tuple(int(v) for v in np.rint(tile_image(name, 16)[..., :3].mean((0, 1))))
+    red, green, blue = np.rint(tile_image(name, 16)[..., :3].mean((0, 1))).astype(int).tolist()
+    color: Color = (red, green, blue)
     style, _, kind = name.rpartition("_")
     if kind in KINDS and style in FACADES:
         reflectivity = 0.5 if FACADES[style].curtain else 0.35

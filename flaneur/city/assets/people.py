@@ -133,7 +133,13 @@ def _head(s: Shape, look: Look, x: float) -> None:
     s.hull(cloud, look.skin)
     s.painted((lambda c, n: (n[:, 2] > 0.35) | (c[:, 0] < x - 0.012 * h) | ((c[:, 2] > z + 0.03 * h) & (np.abs(n[:, 1]) > 0.7)), look.hair, "box"))
     if look.long_hair:
-        s.hull([(x - 0.02 * h, y * h, z + 0.03 * h) for y in (-0.05, 0.05)] + [(x - 0.075 * h, y * h, z) for y in (-0.03, 0.03)] + [(x - 0.085 * h, y * h, 0.79 * h) for y in (-0.05, 0.05)] + [(x - 0.03 * h, y * h, 0.81 * h) for y in (-0.052, 0.052)], look.hair)
+        s.hull(
+            [(x - 0.02 * h, y * h, z + 0.03 * h) for y in (-0.05, 0.05)]
+            + [(x - 0.075 * h, y * h, z) for y in (-0.03, 0.03)]
+            + [(x - 0.085 * h, y * h, 0.79 * h) for y in (-0.05, 0.05)]
+            + [(x - 0.03 * h, y * h, 0.81 * h) for y in (-0.052, 0.052)],
+            look.hair,
+        )
     if look.hat:
         s.lathe([(0.08 * h, z + 0.03 * h), (0.058 * h, z + 0.045 * h), (0.045 * h, z + 0.09 * h)], look.hat, (x, 0, 0), 7, "box")
 
@@ -152,22 +158,47 @@ def _suitcase(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
     s.box((x - 0.35, y, 0.4), (0.26, 0.42, 0.6), "paint_red").rod((x - 0.3, y, 0.66), (x, y, z - 0.05), 0.018, "steel", sides=4)
 
 
+def _bag(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    x, y, z = hands[0]
+    s.box((x, y, z - 0.32), (0.32, 0.12, 0.36), "paint_orange").box((x, y, z - 0.1), (0.14, 0.03, 0.12), "leather")
+
+
+def _briefcase(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    x, y, z = hands[0]
+    s.box((x, y, z - 0.26), (0.42, 0.1, 0.3), "leather")
+
+
+def _phone(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    x, y, z = hands[1]
+    s.box((x + 0.07, y, z + 0.08), (0.025, 0.08, 0.16), "screen")
+
+
+def _cane(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    x, y, z = hands[1]
+    s.rod((x + 0.05, y, z), (x + 0.14, y, 0.0), 0.018, "wood_dark", sides=4)
+
+
+def _backpack(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    h = look.height
+    s.box((lean - 0.115 * h, 0, 0.69 * h), (0.12 * h, 0.19 * h, 0.24 * h), "paint_green")
+
+
+def _vest(s: Shape, look: Look, lean: float, hands: list[Vec]) -> None:
+    h = look.height
+    s.tube([((0.0, 0.0, z * h), a * h, b * h) for z, a, b in ((0.57, 0.08, 0.108), (0.74, 0.09, 0.132))], "paint_orange", 6, 0.5, axis="z")
+
+
 CARRIED: dict[str, Carry] = {
-    "phone": lambda s, look, lean, hands: s.box((hands[1][0] + 0.07, hands[1][1], hands[1][2] + 0.08), (0.025, 0.08, 0.16), "screen"),
-    "bag": lambda s, look, lean, hands: s.box((hands[0][0], hands[0][1], hands[0][2] - 0.32), (0.32, 0.12, 0.36), "paint_orange").box((hands[0][0], hands[0][1], hands[0][2] - 0.1), (0.14, 0.03, 0.12), "leather"),
-    "briefcase": lambda s, look, lean, hands: s.box((hands[0][0], hands[0][1], hands[0][2] - 0.26), (0.42, 0.1, 0.3), "leather"),
-    "cane": lambda s, look, lean, hands: s.rod((hands[1][0] + 0.05, hands[1][1], hands[1][2]), (hands[1][0] + 0.14, hands[1][1], 0.0), 0.018, "wood_dark", sides=4),
-    "umbrella": _umbrella,
-    "suitcase": _suitcase,
-    "backpack": lambda s, look, lean, hands: s.box((lean - 0.115 * look.height, 0, 0.69 * look.height), (0.12 * look.height, 0.19 * look.height, 0.24 * look.height), "paint_green"),
-    "vest": lambda s, look, lean, hands: s.tube([((0.0, 0.0, z * look.height), a * look.height, b * look.height) for z, a, b in ((0.57, 0.08, 0.108), (0.74, 0.09, 0.132))], "paint_orange", 6, 0.5, axis="z"),
+    "backpack": _backpack, "bag": _bag, "briefcase": _briefcase, "cane": _cane, "phone": _phone, "suitcase": _suitcase, "umbrella": _umbrella, "vest": _vest,
 }  # fmt: skip
 
 
 def pram() -> Shape:
     """Somebody pushing a pram."""
     s = person(Look(1.68, long_hair=True, hair="hair_light"), Pose((20, -16), (2, 20), (38, 38), (32, 32)))
-    s.hull([(x, y, z) for x, z in ((0.55, 0.45), (1.05, 0.45), (0.45, 0.85), (1.2, 0.82)) for y in (-0.2, 0.2)], "suit").hull([(x, y, z) for x, z in ((0.85, 0.8), (1.2, 0.8), (0.95, 1.14), (1.16, 1.05)) for y in (-0.19, 0.19)], "cloth")
+    s.hull([(x, y, z) for x, z in ((0.55, 0.45), (1.05, 0.45), (0.45, 0.85), (1.2, 0.82)) for y in (-0.2, 0.2)], "suit").hull(
+        [(x, y, z) for x, z in ((0.85, 0.8), (1.2, 0.8), (0.95, 1.14), (1.16, 1.05)) for y in (-0.19, 0.19)], "cloth"
+    )
     s.box((0.38, 0, 0.98), (0.05, 0.42, 0.04), "rubber")
     for y in (-0.18, 0.18):
         s.rod((0.38, y, 0.98), (0.56, y, 0.7), 0.02, "steel", sides=3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from manifold3d import CrossSection, Manifold, Mesh, OpType
@@ -114,7 +115,9 @@ class Shape:
         """The hull of two rectangles (x0, x1, y0, y1, z): a car's cabin, a tapering post."""
         return self.hull([(x, y, r[4]) for r in (low, high) for x in r[:2] for y in r[2:4]], material)
 
-    def tube(self, rings: list[tuple[Vec, float, float]], material: str, sides: int = 4, spin: float = 0.0, paints: dict[int, str] | None = None, axis: str = "path", level_start: bool = False) -> Shape:
+    def tube(
+        self, rings: list[tuple[Vec, float, float]], material: str, sides: int = 4, spin: float = 0.0, paints: dict[int, str] | None = None, axis: str = "path", level_start: bool = False
+    ) -> Shape:
         """A limb through rings (centre, half width along its own x, half width across), bent at mitred joints.
 
         `paints` gives segments (0 is the first) a material of their own. With axis "z" the rings stay level, with
@@ -210,8 +213,8 @@ def _corner(radius: float, sides: int) -> float:
 
 
 def _section(outline: list[tuple[float, float]]) -> CrossSection:
-    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(outline, outline[1:] + outline[:1]))
-    return CrossSection([outline if area > 0 else outline[::-1]])
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise([*outline, outline[0]]))
+    return CrossSection([np.array(outline if area > 0 else outline[::-1], np.float64)])
 
 
 def _along(direction: np.ndarray, origin: np.ndarray) -> np.ndarray:
@@ -234,8 +237,7 @@ def _finish(part: Part, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Material [F] and UVs [F, 3, 2] of a part's faces [F, 3, 3], looked at in the frame the part was modelled in."""
     c, n = math.cos(math.radians(part.turn)), math.sin(math.radians(part.turn))
     corners = (corners - np.array(part.offset)) @ np.array([[c, -n, 0], [n, c, 0], [0, 0, 1.0]])
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    normal = _normals(corners)
     chosen = np.full(len(corners), -1)
     for k, (where, _, _) in enumerate(part.rules):
         chosen[where(corners.mean(1), normal)] = k
@@ -248,8 +250,17 @@ def _finish(part: Part, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return materials, uv
 
 
-def _map(material: str, mapping: Mapping, corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
+def map_faces(material: str, mapping: Mapping, corners: np.ndarray) -> np.ndarray:
     """UVs [F, 3, 2] of faces [F, 3, 3]."""
+    return _map(material, mapping, corners, _normals(corners))
+
+
+def _normals(corners: np.ndarray) -> np.ndarray:
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+
+
+def _map(material: str, mapping: Mapping, corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
     if material in PLAIN:
         return np.full((*corners.shape[:2], 2), 0.5)
     kind, nx, ny = (mapping, 1, 1) if isinstance(mapping, str) else mapping

@@ -1,132 +1,24 @@
-"""Fences, air conditioners, kiosks, sheds and tanks. What has a door shows it at +x; fences run along y."""
+"""Kiosks, sheds and tanks. What has a door shows it at +x."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
 
-from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import add
-from flaneur.city.assets.shapes import GAP, Shape
-
-SHED_TINTS: tuple[Color, ...] = ((255, 255, 255), (206, 120, 96), (170, 190, 170), (190, 200, 214))
-
-
-# Fences -----------------------------------------------------------------------------------------------------------
-def picket_fence(material: str = "paint_white", length: float = 2.0) -> Shape:
-    s = Shape()
-    for z in (0.3, 0.75):
-        s.box((-0.031, 0, z), (0.04, length, 0.07), material)
-    n = round(length / 0.2)
-    for k in range(n):
-        y = -length / 2 + length * (k + 0.5) / n
-        s.hull([(x, y + d, z) for x in (-0.01, 0.02) for d, z in ((-0.05, 0.06), (0.05, 0.06), (-0.05, 0.9), (0.05, 0.9), (0, 1.0))], material)
-    return s
-
-
-def railing(length: float = 2.0, height: float = 1.1) -> Shape:
-    s = Shape()
-    for z in (0.15, height - 0.08):
-        s.box((0, 0, z), (0.04, length, 0.05), "iron")
-    n = round(length / 0.18)
-    for k in range(n):
-        y = -length / 2 + length * (k + 0.5) / n
-        s.rod((0, y, 0.175 + GAP), (0, y, height - 0.105 - GAP), 0.013, "iron", sides=4)
-    for y in (-length / 2 + 0.1, length / 2 - 0.1):
-        s.box((0.052, y, height / 2), (0.06, 0.06, height), "iron")
-    return s
-
-
-def panel_fence(material: str, length: float = 2.4, height: float = 1.7, thickness: float = 0.05, posts: str = "wood_dark", rail: bool = True) -> Shape:
-    s = Shape().box((0, 0, height / 2 + 0.05), (thickness, length, height - 0.1), material)
-    for y in (-length / 2 + 0.04, length / 2 - 0.04):
-        s.box((0, y, height / 2), (0.09, 0.08, height + 0.04), posts)
-    return s.box((0, 0, height - 0.02), (0.09, length, 0.06), posts) if rail else s
-
-
-def mesh_fence() -> Shape:
-    return panel_fence("mesh", 2.5, 1.5, 0.012, "steel", True)
-
-
-def ranch_fence(length: float = 2.6) -> Shape:
-    s = Shape()
-    for z in (0.4, 0.75, 1.1):
-        s.box((0.05, 0, z), (0.04, length, 0.13), "wood")
-    for y in (-length / 2 + 0.06, length / 2 - 0.06):
-        s.box((0, y, 0.62), (0.11, 0.11, 1.25), "wood_dark")
-    return s
-
-
-def low_wall(material: str, cap: str, height: float = 0.8, length: float = 2.4) -> Shape:
-    s = Shape().box((0, 0, height / 2), (0.26, length, height), material).box((0, 0, height + 0.04), (0.34, length, 0.08), cap)
-    return s.box((0, -length / 2 + 0.2, height / 2 + 0.12), (0.36, 0.4, height + 0.24), material).hull([(x, -length / 2 + 0.2 + y, height + 0.24) for x in (-0.22, 0.22) for y in (-0.2, 0.24)] + [(0, -length / 2 + 0.2, height + 0.4)], cap)
-
-
-def guard_rail(length: float = 3.0) -> Shape:
-    s = Shape().slab([(0.0, 0.45), (0.05, 0.45), (0.09, 0.52), (0.05, 0.6), (0.09, 0.68), (0.05, 0.75), (0.0, 0.75)], length, "steel")
-    for y in (-length / 2 + 0.4, length / 2 - 0.4):
-        s.box((-0.05, y, 0.36), (0.1, 0.08, 0.72), "steel")
-    return s
-
-
-def crowd_barrier() -> Shape:
-    s = Shape()
-    for z in (0.2, 1.05):
-        s.box((0, 0, z), (0.045, 2.0, 0.045), "steel")
-    for k in range(9):
-        s.box((0, -0.98 + 0.245 * k, 0.625), (0.032, 0.032, 0.8), "steel")
-    for y in (-0.75, 0.75):
-        s.box((0, y, 0.03), (0.5, 0.06, 0.05), "steel").box((0, y, 0.12), (0.04, 0.05, 0.2), "steel")
-    return s
-
-
-# Air conditioners: wall units have their back at -x ----------------------------------------------------------------
-def split_unit(fans: int = 1) -> Shape:
-    s, w, h = Shape(), 0.85, 0.6 * fans
-    s.box((0, 0, h / 2 + 0.08), (0.32, w, h), "plastic_white").box((0.165, 0.29, h / 2 + 0.08), (0.02, 0.18, h * 0.8), "grille")
-    for k in range(fans):
-        s.rod((0.14, -0.1, 0.38 + 0.6 * k), (0.18, -0.1, 0.38 + 0.6 * k), 0.22, "plastic_black", sides=10).rod((0.14, -0.1, 0.38 + 0.6 * k), (0.19, -0.1, 0.38 + 0.6 * k), 0.07, "plastic_white", sides=6)
-    for y in (-0.3, 0.3):
-        s.box((-0.02, y, 0.04), (0.36, 0.05, 0.08), "iron")
-    return s
-
-
-def window_unit() -> Shape:
-    return Shape().box((0, 0, 0.22), (0.55, 0.66, 0.42), "plastic_white").panel((0.28, 0, 0.22), (0.58, 0.32), "grille").box((-0.05, 0, 0.01), (0.45, 0.7, 0.03), "iron")
-
-
-def rooftop_unit(length: float, width: float, height: float, fans: int = 2) -> Shape:
-    s = Shape().box((0, 0, height / 2 + 0.12), (length, width, height), "plastic_white").box((0, 0, 0.07), (length * 0.94, width * 0.94, 0.14), "iron")
-    for k in range(fans):
-        x = length * ((k + 0.5) / fans - 0.5)
-        s.rod((x, 0, height + 0.1), (x, 0, height + 0.3), min(width, length / fans) * 0.38, "steel", sides=10).rod((x, 0, height + 0.28), (x, 0, height + 0.33), min(width, length / fans) * 0.3, "plastic_black", sides=8)
-    for side in (-1, 1):
-        s.box((0, side * width / 2, height * 0.5 + 0.12), (length * 0.84, 0.03, height * 0.66), "grille")
-    return s
-
-
-def cooling_tower() -> Shape:
-    s = Shape().box((0, 0, 0.75), (1.5, 1.5, 1.3), "corrugated").rod((0, 0, 1.4), (0, 0, 1.75), 0.6, "steel", 0.66, 12).rod((0, 0, 1.7), (0, 0, 1.78), 0.52, "plastic_black", sides=10)
-    for x in (-0.65, 0.65):
-        for y in (-0.65, 0.65):
-            s.box((x, y, 0.06), (0.14, 0.14, 0.14), "iron")
-    return s
-
-
-def duct() -> Shape:
-    """A ventilation hood with a bent duct."""
-    s = Shape().box((-0.3, 0, 0.3), (0.9, 0.8, 0.6), "steel").rod((-0.4, 0, 0.5), (-0.4, 0, 1.25), 0.26, "steel", sides=10).rod((-0.5, 0, 1.25), (0.45, 0, 1.25), 0.26, "steel", sides=10)
-    return s.rod((0.4, 0, 1.25), (0.62, 0, 1.25), 0.26, "steel", 0.36, 10).panel((0.15, 0, 0.3), (0.6, 0.4), "grille")
-
-
-def mushroom_vent() -> Shape:
-    return Shape().box((0, 0, 0.12), (0.7, 0.7, 0.24), "steel").rod((0, 0, 0.2), (0, 0, 0.62), 0.25, "steel", sides=10).lathe([(0.45, 0.55), (0.45, 0.68), (0.2, 0.85)], "steel", sides=10)
+from flaneur.city.assets.shapes import Shape
 
 
 # Kiosks -----------------------------------------------------------------------------------------------------------
 def news_kiosk() -> Shape:
     octagon = [(1.15 * math.cos(a), 1.15 * math.sin(a)) for a in (math.pi / 4 * k + math.pi / 8 for k in range(8))]
-    s = Shape().plan(octagon, 0, 2.5, "paint_green").plan([(1.5 * x, 1.5 * y) for x, y in octagon], 2.5, 2.65, "paint_green").plan([(1.3 * x, 1.3 * y) for x, y in octagon], 2.65, 3.3, "roof_copper", 0.25).ball((0, 0, 3.4), 0.2, "brass", 8)
+    s = (
+        Shape()
+        .plan(octagon, 0, 2.5, "paint_green")
+        .plan([(1.5 * x, 1.5 * y) for x, y in octagon], 2.5, 2.65, "paint_green")
+        .plan([(1.3 * x, 1.3 * y) for x, y in octagon], 2.65, 3.3, "roof_copper", 0.25)
+        .ball((0, 0, 3.4), 0.2, "brass", 8)
+    )
     for k in (0, 1, 7):
         s.join(Shape().panel((1.07, 0, 1.5), (0.78, 1.3), "magazines", depth=0.06).turned(45 * k))
     for k in (2, 3, 4, 5, 6):
@@ -143,7 +35,12 @@ def food_stall(roof: str = "awning", body: str = "planks", width: float = 2.6) -
 
 def food_truck() -> Shape:
     """A trailer with a raised hatch."""
-    s = Shape().slab([(-0.95, 0.45), (0.95, 0.45), (0.95, 2.3), (0.8, 2.5), (-0.8, 2.5), (-0.95, 2.3)], 3.6, "plastic").box((0.95, 0.2, 1.65), (0.05, 2.2, 0.9), "plastic_black").box((1.12, 0.2, 1.15), (0.4, 2.3, 0.06), "steel")
+    s = (
+        Shape()
+        .slab([(-0.95, 0.45), (0.95, 0.45), (0.95, 2.3), (0.8, 2.5), (-0.8, 2.5), (-0.95, 2.3)], 3.6, "plastic")
+        .box((0.95, 0.2, 1.65), (0.05, 2.2, 0.9), "plastic_black")
+        .box((1.12, 0.2, 1.15), (0.4, 2.3, 0.06), "steel")
+    )
     s.slab([(0.95, 2.18), (1.8, 2.42), (1.8, 2.48), (0.95, 2.26)], 2.3, "awning", 0.2).box((0, 2.1, 0.5), (0.1, 0.8, 0.1), "iron").box((0, 0, 0.42), (1.5, 3.2, 0.1), "iron")
     for x in (-0.85, 0.85):
         s.rod((x - 0.1, 0, 0.32), (x + 0.1, 0, 0.32), 0.32, "rubber", sides=10)
@@ -153,7 +50,13 @@ def food_truck() -> Shape:
 
 def bus_shelter() -> Shape:
     """Open at the front: roof, glass walls, a seat, a poster case."""
-    s = Shape().box((0, 0, 2.5), (1.7, 4.4, 0.3), "iron").box((-0.72, 0, 1.25), (0.3, 4.0, 2.4), "glass").box((0, 2.02, 1.25), (1.4, 0.32, 2.4), "advert", "fit").box((-0.3, -0.3, 0.45), (0.5, 2.6, 0.1), "wood")
+    s = (
+        Shape()
+        .box((0, 0, 2.5), (1.7, 4.4, 0.3), "iron")
+        .box((-0.72, 0, 1.25), (0.3, 4.0, 2.4), "glass")
+        .box((0, 2.02, 1.25), (1.4, 0.32, 2.4), "advert", "fit")
+        .box((-0.3, -0.3, 0.45), (0.5, 2.6, 0.1), "wood")
+    )
     for y in (-2.0, 0.0):
         s.box((-0.72, y, 1.2), (0.34, 0.14, 2.4), "iron")
     for y in (-1.3, 0.7):
@@ -162,12 +65,23 @@ def bus_shelter() -> Shape:
 
 
 def advertising_column() -> Shape:
-    s = Shape().lathe([(0.8, 0), (0.8, 0.35)], "granite", sides=12).rod((0, 0, 0.3), (0, 0, 3.0), 0.72, "advert", sides=12, mapping="box").lathe([(0.86, 3.0), (0.86, 3.15), (0.5, 3.4), (0.1, 3.75)], "roof_copper", sides=12)
+    s = (
+        Shape()
+        .lathe([(0.8, 0), (0.8, 0.35)], "granite", sides=12)
+        .rod((0, 0, 0.3), (0, 0, 3.0), 0.72, "advert", sides=12, mapping="box")
+        .lathe([(0.86, 3.0), (0.86, 3.15), (0.5, 3.4), (0.1, 3.75)], "roof_copper", sides=12)
+    )
     return s.ball((0, 0, 3.8), 0.12, "brass", 4)
 
 
 def glass_pavilion() -> Shape:
-    s = Shape().box((0, 0, 1.4), (2.2, 2.8, 2.5), "glass").box((0.1, 0, 2.75), (3.0, 3.4, 0.2), "paint_white").box((0, 0, 0.08), (2.3, 2.9, 0.16), "concrete").box((1.1, 0, 0.55), (0.12, 2.7, 0.9), "wood")
+    s = (
+        Shape()
+        .box((0, 0, 1.4), (2.2, 2.8, 2.5), "glass")
+        .box((0.1, 0, 2.75), (3.0, 3.4, 0.2), "paint_white")
+        .box((0, 0, 0.08), (2.3, 2.9, 0.16), "concrete")
+        .box((1.1, 0, 0.55), (0.12, 2.7, 0.9), "wood")
+    )
     for x in (-1.1, 1.1):
         for y in (-1.4, 0, 1.4):
             s.box((x, y, 1.4), (0.1, 0.1, 2.6), "iron")
@@ -182,7 +96,14 @@ def hut(width: float, depth: float, eaves: float, ridge: float, wall: str, roof:
     gable = [(-w, 0), (w, 0), (w, eaves), (0, ridge), (-w, eaves)]
     s.join(Shape().slab(gable, depth, wall).turned(90))
     t, slope = 0.09, (ridge - eaves) / w
-    roof_line = [(-w - overhang, eaves - overhang * slope), (0, ridge), (w + overhang, eaves - overhang * slope), (w + overhang, eaves - overhang * slope + t), (0, ridge + t), (-w - overhang, eaves - overhang * slope + t)]
+    roof_line = [
+        (-w - overhang, eaves - overhang * slope),
+        (0, ridge),
+        (w + overhang, eaves - overhang * slope),
+        (w + overhang, eaves - overhang * slope + t),
+        (0, ridge + t),
+        (-w - overhang, eaves - overhang * slope + t),
+    ]
     s.join(Shape().slab(roof_line, depth + 2 * overhang, roof).turned(90))
     s.panel((d, 0, 0.97), (0.9, 1.94), door, depth=0.06)
     if window:
@@ -223,7 +144,13 @@ def container() -> Shape:
 
 
 def carport() -> Shape:
-    s = Shape().slab([(-2.7, 2.3), (2.7, 2.3), (2.7, 2.65), (-2.7, 2.65)], 3.4, "wood_dark").box((0, 0, 2.7), (5.5, 3.5, 0.1), "roof_bitumen").box((-2.55, 0, 1.2), (0.2, 3.2, 2.3), "planks").box((-1.2, 1.55, 1.2), (2.6, 0.2, 2.3), "planks")
+    s = (
+        Shape()
+        .slab([(-2.7, 2.3), (2.7, 2.3), (2.7, 2.65), (-2.7, 2.65)], 3.4, "wood_dark")
+        .box((0, 0, 2.7), (5.5, 3.5, 0.1), "roof_bitumen")
+        .box((-2.55, 0, 1.2), (0.2, 3.2, 2.3), "planks")
+        .box((-1.2, 1.55, 1.2), (2.6, 0.2, 2.3), "planks")
+    )
     for x in (0.4, 2.5):
         for y in (-1.55, 1.55):
             s.box((x, y, 1.15), (0.16, 0.16, 2.3), "wood_dark")
@@ -232,7 +159,11 @@ def carport() -> Shape:
 
 # Tanks ------------------------------------------------------------------------------------------------------------
 def storage_tank(radius: float, height: float, material: str = "paint_white", roof: float = 0.5) -> Shape:
-    s = Shape().lathe([(radius, 0), (radius, height), (radius * 0.5, height + roof * 0.75), (0.15, height + roof)], material, sides=20).lathe([(radius + 0.06, height - 0.35), (radius + 0.06, height + 0.02)], "steel", sides=20)
+    s = (
+        Shape()
+        .lathe([(radius, 0), (radius, height), (radius * 0.5, height + roof * 0.75), (0.15, height + roof)], material, sides=20)
+        .lathe([(radius + 0.06, height - 0.35), (radius + 0.06, height + 0.02)], "steel", sides=20)
+    )
     for k in range(3):
         a0, a1 = 0.3 * k, 0.3 * (k + 1)
         z0, z1 = height * k / 3, height * (k + 1) / 3 - 0.15
@@ -280,25 +211,6 @@ def bullet_tank() -> Shape:
     return s.box((0, 0, 2.6), (0.3, 3.86, 0.6), "paint_red").rod((0, 0, 4.4), (0, 0, 5.0), 0.3, "steel", sides=6)
 
 
-add("fence", "picket fence", picket_fence, weight=1.5)
-add("fence", "wooden picket fence", partial(picket_fence, "wood", 1.6))
-add("fence", "iron railing", railing, weight=1.5)
-add("fence", "timber panel fence", partial(panel_fence, "planks"))
-add("fence", "concrete panel fence", partial(panel_fence, "concrete", 2.0, 1.4, 0.08, "concrete"), weight=0.6)
-add("fence", "wire mesh fence", mesh_fence, weight=1.5)
-add("fence", "ranch fence", ranch_fence)
-add("fence", "brick wall", partial(low_wall, "brick_row_wall", "concrete"))
-add("fence", "stone wall", partial(low_wall, "rubble_wall", "granite", 0.7))
-add("fence", "guard rail", guard_rail, weight=0.5)
-add("fence", "crowd barrier", crowd_barrier, weight=0.3)
-add("air_conditioner", "split unit", split_unit, "wall", weight=2.0)
-add("air_conditioner", "tall split unit", partial(split_unit, 2), "wall")
-add("air_conditioner", "window unit", window_unit, "wall")
-add("air_conditioner", "rooftop unit", partial(rooftop_unit, 2.4, 1.2, 1.2), "roof", weight=1.5)
-add("air_conditioner", "small rooftop unit", partial(rooftop_unit, 1.1, 1.0, 0.9, 1), "roof", weight=1.5)
-add("air_conditioner", "cooling tower", cooling_tower, "roof", weight=0.5)
-add("air_conditioner", "ventilation duct", duct, "roof")
-add("air_conditioner", "mushroom vent", mushroom_vent, "roof")
 add("kiosk", "newspaper kiosk", news_kiosk)
 add("kiosk", "market stall", food_stall)
 add("kiosk", "flower stall", partial(food_stall, "awning_green", "wood_dark", 2.2))

@@ -16,8 +16,29 @@ BUSES: tuple[Color, ...] = ((226, 186, 40), (196, 34, 34), (36, 92, 164), (236, 
 def van(length: float, width: float, height: float, side: str = "van_side", stripe: str | None = None) -> Shape:
     """One box with a raked bonnet; its flanks, front and rear are drawn."""
     s, half = Shape(), length / 2
-    s.slab([(-half, 0.3), (half - 0.1, 0.3), (half, 0.4), (half, 1.0), (half - 0.12, 1.1), (half - 0.75, 1.22), (half - 1.45, height - 0.06), (half - 1.8, height), (-half + 0.08, height), (-half, height - 0.12)], width, "car_paint")
-    s.painted((facing("+x", 0.9), "car_front", "fit"), (facing("+x", 0.55, 1.25), "windscreen", "fit"), (facing("-x", 0.9), "van_rear", "fit"), (facing("+y"), f"{side}_l", "fit"), (facing("-y"), f"{side}_r", "fit"))
+    s.slab(
+        [
+            (-half, 0.3),
+            (half - 0.1, 0.3),
+            (half, 0.4),
+            (half, 1.0),
+            (half - 0.12, 1.1),
+            (half - 0.75, 1.22),
+            (half - 1.45, height - 0.06),
+            (half - 1.8, height),
+            (-half + 0.08, height),
+            (-half, height - 0.12),
+        ],
+        width,
+        "car_paint",
+    )
+    s.painted(
+        (facing("+x", 0.9), "car_front", "fit"),
+        (facing("+x", 0.55, 1.25), "windscreen", "fit"),
+        (facing("-x", 0.9), "van_rear", "fit"),
+        (facing("+y"), f"{side}_l", "fit"),
+        (facing("-y"), f"{side}_r", "fit"),
+    )
     if stripe:
         s.box((-0.6, 0, 1.0), (length - 2.8, width + 0.03, 0.3), stripe)
     for x in (-half + 1.0, half - 0.95):
@@ -106,14 +127,18 @@ def pickup() -> Shape:
     s, w = Shape(), 1.95
     s.slab([(-2.7, 0.5), (-2.55, 0.38), (2.55, 0.38), (2.7, 0.5), (2.7, 1.04), (2.58, 1.14), (1.35, 1.2), (-0.75, 1.2), (-2.7, 1.2)], w, "car_paint")
     s.painted((facing("+x", 0.9), "car_front", "fit"), (facing("-x", 0.9), "car_rear", "fit"), (facing("+y"), "car_side", "fit"), (facing("-y"), "car_side", "fit"))
-    s.loft((-0.72, 1.5, -0.94, 0.94, 1.15), (-0.6, 0.72, -0.82, 0.82, 1.88), "car_paint").painted(*((facing(a, 0.3, 1.2), "windscreen", "fit") for a in ("+x", "-x")), *((facing(a, 0.6), "car_windows", "fit") for a in ("+y", "-y")))
+    s.loft((-0.72, 1.5, -0.94, 0.94, 1.15), (-0.6, 0.72, -0.82, 0.82, 1.88), "car_paint").painted(
+        *((facing(a, 0.3, 1.2), "windscreen", "fit") for a in ("+x", "-x")), *((facing(a, 0.6), "car_windows", "fit") for a in ("+y", "-y"))
+    )
     s.box((-1.7, 0, 1.2), (1.75, 1.6, 0.03), "plastic_black").box((2.66, 0, 0.5), (0.16, 1.9, 0.16), "chrome")
     for x in (-1.75, 1.75):
         axle(s, x, 2.02, 0.4)
     return s
 
 
-def bus(length: float = 12.0, height: float = 3.1, width: float = 2.5, decks: int = 1, nose: float = 0.0, doors: bool = True, stripe: str | None = None, axles: tuple[float, ...] = (3.2, -3.0)) -> Shape:
+def bus(
+    length: float = 12.0, height: float = 3.1, width: float = 2.5, decks: int = 1, nose: float = 0.0, doors: bool = True, stripe: str | None = None, axles: tuple[float, ...] = (3.2, -3.0)
+) -> Shape:
     """A coach body with drawn window bays; doors are on the right-hand side (-y)."""
     s, half = Shape(), length / 2
     front, bays = half - nose, round((length - nose) / 1.55)

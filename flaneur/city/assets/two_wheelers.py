@@ -56,7 +56,9 @@ def city_bike() -> Shape:
 def cargo_bike() -> Shape:
     s = bicycle(BikeShape(wheel=0.3, base=1.1, bar=1.1, saddle=0.9)).moved((-0.55, 0, 0))
     s.rod((-0.05, 0, 0.3), (1.3, 0, 0.26), 0.03, "plastic", sides=4).ring((1.3, 0, 0.25), 0.228, 0.022, "rubber", segments=9)
-    return s.hull([(x, y, z) for x, z in ((0.12, 0.3), (0.9, 0.3)) for y in (-0.22, 0.22)] + [(x, y, 0.74) for x in (0.02, 1.02) for y in (-0.3, 0.3)], "wood").painted((facing("+z"), "plastic_black", "box"))
+    return s.hull([(x, y, z) for x, z in ((0.12, 0.3), (0.9, 0.3)) for y in (-0.22, 0.22)] + [(x, y, 0.74) for x in (0.02, 1.02) for y in (-0.3, 0.3)], "wood").painted(
+        (facing("+z"), "plastic_black", "box")
+    )
 
 
 def delivery_bike() -> Shape:
@@ -81,7 +83,9 @@ def motorcycle(tyre: float = 0.06, fairing: bool = False, windscreen: bool = Fal
     s.rod((-0.25, 0.1, 0.45), (-0.72, 0.1, 0.32), 0.05, "iron", sides=4)
     s.hull([(x + d, y, z) for x, z in ((0.72, 0.3), (0.42, 1.02)) for y in (-0.1, 0.1) for d in (-0.03, 0.03)], "chrome")
     s.rod((0.38, -0.36, 1.06), (0.38, 0.36, 1.06), 0.025, "rubber", sides=4).box((0.56, 0, 0.92), (0.12, 0.18, 0.18), "headlight").box((-0.88, 0, 0.88), (0.05, 0.14, 0.08), "taillight")
-    s.rod((-0.1, -0.2, 0.3), (-0.85, -0.2, 0.42), 0.055, "chrome", sides=5).hull([(x, y, z) for x, z in ((-0.6, 0.66), (-0.6, 0.8), (-0.98, 0.62), (-0.98, 0.76)) for y in (-0.09, 0.09)], "car_paint").painted((facing("-x"), "plate", "fit"))
+    s.rod((-0.1, -0.2, 0.3), (-0.85, -0.2, 0.42), 0.055, "chrome", sides=5).hull(
+        [(x, y, z) for x, z in ((-0.6, 0.66), (-0.6, 0.8), (-0.98, 0.62), (-0.98, 0.76)) for y in (-0.09, 0.09)], "car_paint"
+    ).painted((facing("-x"), "plate", "fit"))
     if fairing:
         s.hull([(x, y, z) for x, z, w in ((0.35, 0.45, 0.2), (0.62, 0.6, 0.16), (0.7, 0.9, 0.12), (0.4, 1.0, 0.2)) for y in (-w, w)], "car_paint")
     if windscreen:
@@ -98,7 +102,9 @@ def scooter(box: bool = False, retro: bool = False) -> Shape:
     for x in (-0.58, 0.62):
         axle(s, x, 0.11, 0.23, sides=9)
     s.hull([(x, y, z) for x, z, w in ((-0.82, 0.48, 0.12), (-0.75, 0.7, 0.16), (-0.1, 0.68, 0.17), (-0.12, 0.28, 0.17), (-0.45, 0.34, 0.2)) for y in (-w, w)], "car_paint")
-    s.box((0.1, 0, 0.27), (0.62, 0.34, 0.09), "car_paint").hull([(x, y, z) for x, z, w in ((0.36, 0.24, 0.18), (0.44, 0.24, 0.18), (0.34, 0.92, 0.2), (0.44, 0.92, 0.14)) for y in (-w, w)], "car_paint")
+    s.box((0.1, 0, 0.27), (0.62, 0.34, 0.09), "car_paint").hull(
+        [(x, y, z) for x, z, w in ((0.36, 0.24, 0.18), (0.44, 0.24, 0.18), (0.34, 0.92, 0.2), (0.44, 0.92, 0.14)) for y in (-w, w)], "car_paint"
+    )
     s.hull([(x, y, z) for x, z, w in ((-0.78, 0.7, 0.12), (-0.05, 0.68, 0.13), (-0.1, 0.79, 0.12), (-0.76, 0.82, 0.13)) for y in (-w, w)], "leather" if retro else "plastic_black")
     s.rod((0.62, 0, 0.23), (0.38, 0, 1.0), 0.04, "steel", sides=6).hull([(x, y, z) for x, z, w in ((0.42, 0.42, 0.09), (0.82, 0.36, 0.06), (0.62, 0.5, 0.09)) for y in (-w, w)], "car_paint")
     s.box((0.37, 0, 1.02), (0.16, 0.24, 0.15), "car_paint").rod((0.33, -0.34, 1.06), (0.33, 0.34, 1.06), 0.025, "rubber", sides=4)

@@ -6,14 +6,12 @@ import math
 import zlib
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
-from flaneur.city.assets.canvas import Color
 from flaneur.city.assets.recipes import add
 from flaneur.city.assets.shapes import Shape, Vec
-
-LEAF_TINTS: tuple[Color, ...] = ((255, 255, 255),)
 
 
 def lobe(s: Shape, random: np.random.Generator, centre: Vec, radii: Vec, material: str, points: int = 16, roughness: float = 0.16) -> Shape:
@@ -110,7 +108,7 @@ def palm(t: TreeShape, name: str) -> Shape:
         c, n, r = math.cos(a), math.sin(a), t.spread
         lift = 0.75 - 0.6 * (k % 2)
         path = ((0.15, 0.2, 0.3), (0.6, lift, 0.56), (1.0, lift - 1.0, 0.16))
-        for (d0, z0, w0), (d1, z1, w1) in zip(path, path[1:]):
+        for (d0, z0, w0), (d1, z1, w1) in pairwise(path):
             s.hull([(top[0] + r * d * c - n * w * e, top[1] + r * d * n + c * w * e, top[2] + z - dz) for d, z, w in ((d0, z0, w0), (d1, z1, w1)) for e in (-1, 1) for dz in (0.0, 0.3)], t.leaves)
     return s
 
@@ -175,7 +173,16 @@ def grass_tuft() -> Shape:
     for k in range(7):
         a, lean, top = 2 * math.pi * k / 7, 0.18 + 0.2 * random.random(), 0.7 + 0.5 * random.random()
         x, y = math.cos(a), math.sin(a)
-        s.hull([(x * 0.06 - y * 0.09, y * 0.06 + x * 0.09, 0), (x * 0.06 + y * 0.09, y * 0.06 - x * 0.09, 0), (-x * 0.04, -y * 0.04, 0), (x * lean, y * lean, top), (x * lean * 0.5, y * lean * 0.5, top * 0.9)], "straw" if k % 3 == 0 else "leaves_olive")
+        s.hull(
+            [
+                (x * 0.06 - y * 0.09, y * 0.06 + x * 0.09, 0),
+                (x * 0.06 + y * 0.09, y * 0.06 - x * 0.09, 0),
+                (-x * 0.04, -y * 0.04, 0),
+                (x * lean, y * lean, top),
+                (x * lean * 0.5, y * lean * 0.5, top * 0.9),
+            ],
+            "straw" if k % 3 == 0 else "leaves_olive",
+        )
     return s
 
 

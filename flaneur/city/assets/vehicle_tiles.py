@@ -181,7 +181,9 @@ for _name, _draw in {
     "car_front": _car_front, "car_rear": _car_rear, "car_side": _car_side, "car_windows": _car_windows, "windscreen": _windscreen, "wheel": _wheel,
     "wheel_heavy": lambda c: _wheel(c, 8, (150, 152, 154), 0.29), "van_side_r": lambda c: _van_side(c, False), "van_side_l": lambda c: _van_side(c, True),
     "camper_side_r": lambda c: _van_side(c, False, 2), "camper_side_l": lambda c: _van_side(c, True, 2), "van_rear": _van_rear,
-    "truck_front": _truck_front, "truck_side": _truck_side, "truck_rear": _truck_rear, "bus_side": _bus_side, "bus_front": _bus_front, "bus_rear": _bus_rear, "double_decker_front": _double_decker_front, "double_decker_rear": _double_decker_rear, "bus_door": _bus_door, "bus_nose": _nose,
+    "truck_front": _truck_front, "truck_side": _truck_side, "truck_rear": _truck_rear,
+    "bus_side": _bus_side, "bus_front": _bus_front, "bus_rear": _bus_rear,
+    "double_decker_front": _double_decker_front, "double_decker_rear": _double_decker_rear, "bus_door": _bus_door, "bus_nose": _nose,
 }.items():  # fmt: skip
     TILES[_name] = (PAINT, _draw)
     # Lamps and lit saloons shine at night, windows of parked cars do not.
