@@ -80,12 +80,15 @@ def quaternion_from_rotation(rotation: np.ndarray) -> np.ndarray:
     dx, dy, dz = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
     sxy, sxz, syz = m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        options = np.stack([
-            np.stack([x, sxy / (4 * x), sxz / (4 * x), dx / (4 * x)], -1),
-            np.stack([sxy / (4 * y), y, syz / (4 * y), dy / (4 * y)], -1),
-            np.stack([sxz / (4 * z), syz / (4 * z), z, dz / (4 * z)], -1),
-            np.stack([dx / (4 * w), dy / (4 * w), dz / (4 * w), w], -1),
-        ], -2)
+        options = np.stack(
+            [
+                np.stack([x, sxy / (4 * x), sxz / (4 * x), dx / (4 * x)], -1),
+                np.stack([sxy / (4 * y), y, syz / (4 * y), dy / (4 * y)], -1),
+                np.stack([sxz / (4 * z), syz / (4 * z), z, dz / (4 * z)], -1),
+                np.stack([dx / (4 * w), dy / (4 * w), dz / (4 * w), w], -1),
+            ],
+            -2,
+        )
     q = np.take_along_axis(options, np.argmax(squared, -1)[..., None, None], -2)[..., 0, :]
     q = q / np.linalg.norm(q, axis=-1, keepdims=True)
     return np.where(q[..., 3:] < 0, -q, q)
@@ -94,11 +97,14 @@ def quaternion_from_rotation(rotation: np.ndarray) -> np.ndarray:
 def rotation_from_quaternion(q: np.ndarray) -> np.ndarray:
     """Rotations [..., 3, 3] of quaternions xyzw [..., 4]."""
     x, y, z, w = np.moveaxis(np.asarray(q, np.float64), -1, 0)
-    return np.stack([
-        np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], -1),
-        np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], -1),
-        np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], -1),
-    ], -2)
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], -1),
+            np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], -1),
+            np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], -1),
+        ],
+        -2,
+    )
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,7 @@ class Trainer:
         generator = torch.Generator(env.device).manual_seed(self.config.seed)
         scenes = [e % len(env.scenes) for e in range(env.num_envs)]
         starts = [e // len(env.scenes) % env.config.starts for e in range(env.num_envs)]
-        env.reseed(self.config.seed)  # the same evidence noise in every validation
-        env.reset(scenes, starts)
+        env.reset(scenes, starts, seeds=range(env.num_envs))  # the same evidence noise in every validation
         total = torch.zeros(env.num_envs, 3, device=env.device)
         final: dict[str, Tensor] = {}
         for _ in range(length):

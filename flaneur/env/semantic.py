@@ -57,7 +57,7 @@ class SemanticEnv:
         self.starts = torch.stack([self.sim.start_poses(i, config.starts, config.executor.clearance) for i in range(len(scenes))])  # [S, n, 6]
         self._groups = group_table(self.classes, self.device)
         self._lights = torch.tensor([LIGHTS.index(s.light) for s in scenes], device=self.device)
-        self.reseed(seed)
+        self.seed(seed)
         self._outputs = tuple(sorted({"depth", *source.outputs}))
         b = config.num_envs
         self.poses = torch.zeros(b, 6, device=self.device)
@@ -77,36 +77,32 @@ class SemanticEnv:
         self._rng = np.random.default_rng([seed, 0xE4])
 
     # Episodes ---------------------------------------------------------------------------------------------------
-    def reseed(self, seed: int) -> None:
-        """Draw scenes, starts and evidence seeds anew from `seed`: the same episodes every time."""
-        self._rng = np.random.default_rng([seed, 0xE4])
-
-    def reset(self, scenes: Sequence[int] | None = None, starts: Sequence[int] | None = None, stagger: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Begin an episode everywhere, in the named scenes at the named start poses (drawn by default).
+    def reset(self, scenes: Sequence[int] | None = None, starts: Sequence[int] | None = None, seeds: Sequence[int] | None = None, stagger: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Begin an episode everywhere, in the named scenes at the named start poses with the named seeds of the evidence (drawn by default).
 
         `stagger` spreads the first ends evenly over the episode's length, so that a learner's batches hold all times.
         """
         everyone = list(range(self.num_envs))
-        self._begin(everyone, scenes, starts)
+        self._begin(everyone, scenes, starts, seeds)
         if stagger:
             self._clock = [e * self.config.episode_length // self.num_envs for e in everyone]
         evidence = self._look()
         return self.observation(), {"evidence": evidence} if self.config.return_evidence else {}
 
-    def _begin(self, ids: list[int], scenes: Sequence[int] | None = None, starts: Sequence[int] | None = None) -> None:
+    def _begin(self, ids: list[int], scenes: Sequence[int] | None = None, starts: Sequence[int] | None = None, seeds: Sequence[int] | None = None) -> None:
         scenes = [int(s) for s in self._rng.integers(0, len(self.scenes), len(ids))] if scenes is None else list(scenes)
         starts = [int(s) for s in self._rng.integers(0, self.config.starts, len(ids))] if starts is None else list(starts)
-        if len(scenes) != len(ids) or len(starts) != len(ids):
+        if len(scenes) != len(ids) or len(starts) != len(ids) or (seeds is not None and len(seeds) != len(ids)):
             raise UserError(f"environment reset: {len(scenes)} scenes and {len(starts)} starts for {len(ids)} environments")
         if not all(0 <= s < len(self.scenes) for s in scenes) or not all(0 <= s < self.config.starts for s in starts):
             raise UserError(f"environment reset: scenes are counted from 0 to {len(self.scenes) - 1}, starts from 0 to {self.config.starts - 1}")
-        seeds = self._rng.integers(0, 2**62, len(ids))
+        noise = self._rng.integers(0, 2**62, len(ids)) if seeds is None else np.asarray(list(seeds), np.int64)
         self.map.reset(ids, scenes)
         at = torch.tensor([ids, scenes, starts], device=self.device)
         self.poses[at[0]] = self.starts[at[1], at[2]]
         self.history[at[0]] = torch.nan
         self.history[at[0], -1] = self.poses[at[0]]
-        self._seeds[at[0]] = torch.from_numpy(seeds).to(self.device)
+        self._seeds[at[0]] = torch.from_numpy(noise).to(self.device)
         self._score[at[0]] = 0.0
         for flags in (self._arrived, self._blocked, self._travelled):
             flags[at[0]] = 0
