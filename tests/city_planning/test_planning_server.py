@@ -200,7 +200,12 @@ def test_replay_refuses_what_it_does_not_know(tmp_path):
     plan_with(obedient, tmp_path)
     with pytest.raises(UserError, match="holds no answer for 'block 0, rule'"):
         make_plan(grid_graph("town", ["civic"] * 4), "replay", transcript=tmp_path / "transcript.jsonl")
-    for text, said in (("", "not a planning transcript"), ("{}\n", "not a planning transcript"), ('{"transcript": 1', "not a planning transcript"), ('{"transcript": 9, "model": "m", "context": 1}\n', "version 9")):
+    for text, said in (
+        ("", "not a planning transcript"),
+        ("{}\n", "not a planning transcript"),
+        ('{"transcript": 1', "not a planning transcript"),
+        ('{"transcript": 9, "model": "m", "context": 1}\n', "version 9"),
+    ):
         (tmp_path / "bad.jsonl").write_text(text)
         with pytest.raises(UserError, match=said):
             make_plan(grid_graph("town", TOWN), "replay", transcript=tmp_path / "bad.jsonl")

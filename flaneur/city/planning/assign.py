@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from flaneur.city.layout.graph import CityGraph
@@ -12,7 +11,7 @@ from flaneur.city.planning.chat import Message, Schema, tokens
 from flaneur.city.planning.check import check_assignment
 from flaneur.city.planning.context import BlockContext, block_contexts
 from flaneur.city.planning.library import ARCHITECTURE, ARCHITECTURE_STYLES, FUNCTIONS, Assignment, CityPlan, Parameter, Rule, RuleLibrary
-from flaneur.city.planning.repair import repair_assignment, short
+from flaneur.city.planning.repair import finite, repair_assignment, short
 from flaneur.city.planning.schema import asked_parameters, parameter_choice, rule_choice, scene_plan
 from flaneur.errors import UserError
 
@@ -31,7 +30,8 @@ def assign_blocks(conversation: Conversation, graph: CityGraph, library: RuleLib
     if conversation.preset.whole_scene:
         answers = _ask_whole(conversation, graph, library, contexts, fitting, parameters)
     else:
-        answers = {c.id: _ask_block(conversation, graph, library, c, fitting[c.id], parameters) for c in contexts}
+        # Blocks of one type follow each other: their prompts begin alike, and servers and llama.cpp keep a common beginning.
+        answers = {c.id: _ask_block(conversation, graph, library, c, fitting[c.id], parameters) for c in sorted(contexts, key=lambda c: c.type)}
     spares = {a.block: a for a in fallback.assignments}
     assignments, repairs = [], []
     for c in contexts:
@@ -63,7 +63,7 @@ def assignment_errors(data: dict[str, Any], context: BlockContext, place_type: s
         errors.append(f"{where}: style '{short(style, 40)}' is not one of {', '.join(ARCHITECTURE_STYLES)}")
     if not isinstance(parameters, dict):
         return [*errors, f"{where}: 'parameters' must be an object of numbers"]
-    bad = [k for k, v in parameters.items() if isinstance(v, bool) or not isinstance(v, (int, float)) or not math.isfinite(v)]
+    bad = [k for k, v in parameters.items() if finite(v) is None]
     errors += [f"{where}: {short(k, 60)} must be a number, not {short(compact(parameters[k]), 40)}" for k in bad]
     good = {k: float(v) for k, v in parameters.items() if k not in bad}
     errors += check_assignment(Assignment(block=context.id, rule=rule, parameters=good), place_type, context.type, library)
@@ -99,8 +99,7 @@ def parameter_line(rule: Rule, key: str) -> str:
     limits = rule.ranges()[key]
     owner, *_, name = key.split(".")
     described: Parameter = ARCHITECTURE[name] if owner == "architecture" else FUNCTIONS[key.split(".")[1]].parameters[name]
-    meaning = described.meaning if owner == "architecture" else f"{owner} {FUNCTIONS[key.split('.')[1]].meaning}"
-    return f"{key} [{limits.low:g}, {limits.default:g}, {limits.high:g}] {described.unit}, {meaning}"
+    return f"{key} [{limits.low:g}, {limits.default:g}, {limits.high:g}] {described.unit}"
 
 
 # One question for the whole scene, cut into chunks where it does not fit the model --------------------------------

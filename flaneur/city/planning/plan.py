@@ -35,7 +35,7 @@ class PlannerConfig:
     design: bool = False
     """stage 1 too: the model designs the rule library for the scene's block types"""
     parameters: int | None = None
-    """parameters asked for per block, the rest keep their defaults; None: 40 for a server, 10 for a local model"""
+    """parameters asked for per block, the rest keep their defaults; None: 40 for a server, 6 for a local model"""
     attempts: int = 3
     """answers per question before the last one is repaired"""
     temperature: float = 0.4
@@ -131,7 +131,7 @@ def _asked(planner: str, config: PlannerConfig) -> dict[str, Any]:
     """The options that shape the questions, defaults resolved."""
     asked = {k: v for k, v in asdict(config).items() if k in PlannerConfig.ASKING}
     if asked["parameters"] is None:
-        asked["parameters"] = 10 if planner == "local" else 40
+        asked["parameters"] = 6 if planner == "local" else 40
     return asked
 
 

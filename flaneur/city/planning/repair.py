@@ -27,7 +27,9 @@ NAME_SIMILARITY = 0.75  # "street_lamps" is the street_lamp, "spaceship" is noth
 
 
 def closest(name: Any, known: tuple[str, ...] | list[str]) -> str | None:
-    """The known name that a misspelt one means, if any."""
+    """The known name that is meant, also by a misspelt one, or None."""
+    if isinstance(name, str) and name in known:
+        return name
     plain = re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_")
     found = difflib.get_close_matches(plain, list(known), n=1, cutoff=NAME_SIMILARITY)
     return found[0] if found else None
@@ -37,10 +39,13 @@ def short(text: Any, limit: int = 160) -> str:
     return " ".join(str(text).split())[:limit] if text is not None else ""
 
 
-def _finite(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 def repair_assignment(data: dict[str, Any], fallback: Assignment, fitting: list[Rule]) -> tuple[Assignment, list[str]]:
@@ -48,7 +53,7 @@ def repair_assignment(data: dict[str, Any], fallback: Assignment, fitting: list[
     where, notes = f"block {fallback.block}", []
     rules = {rule.name: rule for rule in fitting}
     given = data.get("rule")
-    name = given if isinstance(given, str) and given in rules else closest(given, list(rules)) if given else None
+    name = closest(given, list(rules))
     if name is None:
         notes.append(f"{where}: rule '{short(given, 60)}' does not fit, took {fallback.rule}")
         name = fallback.rule
@@ -60,7 +65,7 @@ def repair_assignment(data: dict[str, Any], fallback: Assignment, fitting: list[
     if offered is not None and not isinstance(offered, dict):
         notes.append(f"{where}: parameters are no object, took the defaults")
     for key, value in offered.items() if isinstance(offered, dict) else ():
-        number, limits = _finite(value), ranges.get(key)
+        number, limits = finite(value), ranges.get(key)
         if limits is None:
             notes.append(f"{where}: dropped unknown parameter '{short(key, 60)}'")
         elif number is None:
@@ -100,7 +105,7 @@ def repair_plan(plan: CityPlan, graph: CityGraph, library: RuleLibrary, fallback
 
 
 def _repair_range(where: str, data: Any, limits: Parameter) -> tuple[Range, list[str]]:
-    values = [_finite(data.get(k)) if isinstance(data, dict) else None for k in ("low", "default", "high")]
+    values = [finite(data.get(k)) if isinstance(data, dict) else None for k in ("low", "default", "high")]
     if any(v is None for v in values):
         half = (limits.high - limits.low) / 4
         made = Range(low=max(limits.low, limits.default - half), default=limits.default, high=min(limits.high, limits.default + half))
@@ -123,7 +128,7 @@ def repair_rule(data: dict[str, Any], catalogue: tuple[str, ...], scenes: tuple[
     def members(field: str, known: tuple[str, ...]) -> list[str]:
         given = data.get(field)
         given = given if isinstance(given, list) else [given]
-        right = [v if v in known else closest(v, known) for v in given]
+        right = [closest(v, known) for v in given]
         notes.extend(f"{where}: {field} '{short(g, 40)}' {f'read as {r}' if r else 'dropped'}" for g, r in zip(given, right, strict=True) if g != r)
         return list(dict.fromkeys(v for v in right if v))
 
@@ -133,8 +138,8 @@ def repair_rule(data: dict[str, Any], catalogue: tuple[str, ...], scenes: tuple[
     for d in offered if isinstance(offered, list) else []:
         if not isinstance(d, dict):
             continue
-        asset = d.get("asset") if d.get("asset") in catalogue else closest(d.get("asset"), catalogue)
-        function = d.get("function") if d.get("function") in FUNCTIONS else closest(d.get("function"), list(FUNCTIONS))
+        asset = closest(d.get("asset"), catalogue)
+        function = closest(d.get("function"), list(FUNCTIONS))
         if asset is None or function is None or (asset, function) in distributions or not FUNCTIONS[function].places(asset):
             notes.append(f"{where}: dropped '{short(d.get('asset'), 40)}' by '{short(d.get('function'), 40)}'")
             continue
@@ -157,7 +162,7 @@ def repair_rule(data: dict[str, Any], catalogue: tuple[str, ...], scenes: tuple[
 def _repair_architecture(where: str, data: Any) -> tuple[Architecture | None, list[str]]:
     if not isinstance(data, dict):
         return None, [] if data is None else [f"{where}: architecture is no object, dropped"]
-    style = data.get("style") if data.get("style") in ARCHITECTURE_STYLES else closest(data.get("style"), ARCHITECTURE_STYLES)
+    style = closest(data.get("style"), ARCHITECTURE_STYLES)
     if style is None:
         return None, [f"{where}: architecture dropped, style '{short(data.get('style'), 40)}' is unknown"]
     notes = [] if style == data.get("style") else [f"{where}: style '{short(data.get('style'), 40)}' read as {style}"]
