@@ -27,7 +27,7 @@ SHED_VOLUME = 100.0  # m3: below it a building is a shed
 SMALLEST_VOLUME = 5.0  # m3: below it nothing is built
 DETAIL_TRIANGLES = 13_000  # of a whole scene, shared evenly
 DETAILS_EACH = (24, 200)  # triangles, least and most
-LANDMARK_AREA = 1500.0  # m2: a lot from this size on may carry the city's landmark
+LANDMARK_AREA = 1400.0  # m2: a lot from this size on may carry the city's landmark
 
 
 def build_buildings(graph: CityGraph, plan: CityPlan, library: RuleLibrary, seed: int) -> list[BuiltBuilding]:
@@ -55,12 +55,14 @@ def build_buildings(graph: CityGraph, plan: CityPlan, library: RuleLibrary, seed
 
 
 def _landmark(graph: CityGraph, architect: Architect) -> int | None:
-    """The largest lot of a centre that carries towers."""
+    """The largest lot of a centre that carries towers; one that the layout reserves for a tower comes first."""
     if graph.place_type != "cbd":
         return None
-    lots = [(to_shapely(lot.polygon).area, -lot.id) for lot in graph.lots if architect.style(lot.block) in ("glass_tower", "stone_office") and not lot.use]
-    area, number = max(lots, default=(0.0, 0))
-    return -number if area >= LANDMARK_AREA else None
+    lots = [
+        (lot.use == "tower", to_shapely(lot.polygon).area, -lot.id) for lot in graph.lots if lot.use == "tower" or (not lot.use and architect.style(lot.block) in ("glass_tower", "stone_office"))
+    ]
+    _, area, number = max((lot for lot in lots if lot[1] >= LANDMARK_AREA), default=(False, 0.0, 0))
+    return -number if area else None
 
 
 def _clean_plans(job: Job, erode: float = 0.0) -> list[MassPlan]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from shapely import affinity
+from shapely import affinity, union_all
 from shapely.geometry import Polygon
 
 from flaneur.city.assets.materials import MATERIALS
@@ -15,6 +15,7 @@ from flaneur.city.grammar.facades import facade_plan, facades, family_of
 from flaneur.city.grammar.interpreter import Lot, Mass, Model, Wall
 from flaneur.city.grammar.jobs import Job
 from flaneur.city.grammar.masses import MassPlan
+from flaneur.city.grammar.outlines import largest
 from flaneur.city.grammar.roofs import Crown, flat, pitched
 from flaneur.city.grammar.solid import Shell
 from flaneur.city.grammar.styles import PLACES_OF_WORSHIP, STYLES, Style
@@ -57,22 +58,43 @@ def derive(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], centre
     area = job.footprint.area
     model = Model(budget=0 if plain else budget, silhouette=OUTLINE_SHARE / 2 * area if job.mapped else np.inf, top=job.top + (HEIGHT_SHARE * job.top if job.mapped else 2.5))
     attributes = {"choice": job.choice, "balcony_share": job.balcony_share, "style": job.style}
+    outlines = [_rounded(affinity.translate(plan.polygon, -centre[0], -centre[1])) for plan in plans]
     for k, (plan, edge_kinds) in enumerate(zip(plans, kinds, strict=True)):
         shell = model.main if k == 0 else Shell()
-        local = affinity.translate(plan.polygon, -centre[0], -centre[1])
-        lot = Lot(model, shell, job.rng, attributes, _rounded(local), plan.low, edge_kinds)
+        lot = Lot(model, shell, job.rng, attributes, outlines[k], plan.low, edge_kinds)
+        roofs, slopes = len(model.flat_roofs), len(model.slopes)
         _raise(lot, job, plan, style, plain, first=k == 0)
+        _cover(model, roofs, slopes, [(o, p) for j, (o, p) in enumerate(zip(outlines, plans, strict=True)) if j != k])
         if k > 0:
             model.solids.append(shell)
     if not plain:
         details.on_roof(model, style, job.rng, family(job))
         if job.use in ("roof", "carport") and plans[0].low > 1.5:
-            details.posts(model, plans[0].low, [affinity.translate(plans[0].polygon, -centre[0], -centre[1])])
+            details.posts(model, plans[0].low, outlines[:1])
     return model
 
 
+def _cover(model: Model, roofs: int, slopes: int, others: list[tuple[Polygon, MassPlan]]) -> None:
+    """Take away the roof that lies inside or under the other masses."""
+    for k in range(len(model.flat_roofs) - 1, roofs - 1, -1):
+        polygon, z = model.flat_roofs[k]
+        free = largest(polygon.difference(union_all([o.buffer(0.1) for o, p in others if p.low < z + 3.0 and p.height > z + 0.3])))
+        if free.area > 2.0:
+            model.flat_roofs[k] = (free, z)
+        else:
+            model.flat_roofs.pop(k)
+    for k in range(len(model.slopes) - 1, slopes - 1, -1):
+        slope = model.slopes[k]
+        free = largest(slope.polygon.difference(union_all([o.buffer(0.2) for o, p in others if p.low < slope.z + 9.0 and p.height > slope.z])))
+        if free.area > 4.0:
+            model.slopes[k] = replace(slope, polygon=free)
+        else:
+            model.slopes.pop(k)
+
+
 def _rounded(polygon: Polygon) -> Polygon:
-    return Polygon(*[[[(round(x, 2), round(y, 2)) for x, y in ring.coords[:-1]] for ring in rings] if k else [(round(x, 2), round(y, 2)) for x, y in rings.coords[:-1]] for k, rings in enumerate((polygon.exterior, list(polygon.interiors)))])
+    outer, *holes = [[(round(x, 2), round(y, 2)) for x, y in ring.coords[:-1]] for ring in (polygon.exterior, *polygon.interiors)]
+    return Polygon(outer, holes)
 
 
 def _raise(lot: Lot, job: Job, plan: MassPlan, style: Style, plain: bool, first: bool) -> None:

@@ -155,7 +155,8 @@ def on_roof(model: Model, style: Style, rng: np.random.Generator, family: str) -
             if rng.random() < 0.75:
                 _chimney(model, slope, rng)
     if "stairhead" in style.details and model.flat_roofs:
-        polygon, z = max(model.flat_roofs, key=lambda r: r[0].area)
+        k = max(range(len(model.flat_roofs)), key=lambda i: model.flat_roofs[i][0].area)
+        polygon, z = model.flat_roofs[k]
         room = polygon.buffer(-3.0)
         height = min(2.6, model.top - z)
         if not room.is_empty and height > 0.5 and polygon.area > 120:
@@ -166,7 +167,8 @@ def on_roof(model: Model, style: Style, rng: np.random.Generator, family: str) -
             ring: list[Point3] = [(at.x + c * a - s * b, at.y + s * a + c * b, z - INTO) for a, b in ((-1.5 * half, -half), (1.5 * half, -half), (1.5 * half, half), (-1.5 * half, half))]
             if not polygon.contains(Polygon([p[:2] for p in ring])):
                 return
-            model.detail(prism(ring, [(x, y, z + height) for x, y, _ in ring], f"{family}_wall"), 12)
+            if model.detail(prism(ring, [(x, y, z + height) for x, y, _ in ring], f"{family}_wall"), 12):
+                model.flat_roofs[k] = (polygon.difference(Polygon([p[:2] for p in ring]).buffer(0.4, join_style="mitre")), z)
 
 
 def _direction(polygon: Polygon) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from shapely.geometry import Polygon
 from shapely.geometry.polygon import orient
 
-from flaneur.city.grammar.masses import LAYOUTS, MassPlan, Site, church
+from flaneur.city.grammar.masses import LAYOUTS, MassPlan, Site, church, sides
 from flaneur.city.grammar.outlines import largest
 from flaneur.city.grammar.styles import PLACES_OF_WORSHIP, STYLES, USES
 from flaneur.city.grammar.surroundings import Surroundings
@@ -120,10 +120,14 @@ class Architect:
         wanted = self.value(lot.block, "storeys", 2.0)
         limits = rule.architecture.storeys
         storeys = int(np.clip(round(wanted * rng.uniform(0.78, 1.25)), max(1, limits.low), max(1, limits.high)))
-        if lot.use in USES:
+        if lot.use == "tower":
+            storeys = int(rng.integers(16, 34))
+        elif lot.use in USES:
             storeys = min(storeys, USES[lot.use][2])
         if polygon.area < 120:
             storeys = min(storeys, 4)
+        if STYLES[style].lot in ("slab", "civic", "hall"):  # what stands alone is not much taller than wide
+            storeys = max(min(storeys, int(1.5 * min(sides(polygon)) / STYLES[style].storey)), 1)
         front, fronts = surroundings.fronts(polygon, lot.front)
         site = Site(polygon, front, fronts, STYLES[style], storeys, self.value(lot.block, "coverage", 0.4), lot.use, landmark, rng)
         plans = [p for p in LAYOUTS[STYLES[style].lot](site) if p.polygon.area > 4.0]

@@ -14,6 +14,7 @@ from flaneur.city.grammar.outlines import largest
 from flaneur.city.grammar.styles import PLACES_OF_WORSHIP, Style
 
 Point = tuple[float, float]
+LANDMARK_HEIGHT = 195.0  # metres, at most
 LANDMARK_VOLUME = 212_000.0  # m3: the largest tower of a synthetic centre, above the paper's largest object
 
 
@@ -68,12 +69,12 @@ def _pitched(site: Site, polygon: Polygon, storeys: int, roof: str, role: str = 
     """Storeys, and on top a roof as steep as the style's."""
     style = site.style
     wall = style.ground + (storeys - 1) * style.storey if storeys > 1 else style.ground
-    width = min(_sides(polygon))
+    width = min(sides(polygon))
     rise = {"flat": 0.0, "skillion": 0.12 * width, "mansard": min(3.4, 0.4 * width), "gambrel": min(0.5 * width, 5.5)}.get(roof, min(style.pitch * width / 2, 7.0))
     return MassPlan(polygon, low, low + wall + rise, storeys, roof, rise, role)
 
 
-def _sides(polygon: Polygon) -> tuple[float, float]:
+def sides(polygon: Polygon) -> tuple[float, float]:
     ring = polygon.minimum_rotated_rectangle.exterior.coords
     return math.dist(ring[0], ring[1]), math.dist(ring[1], ring[2])
 
@@ -200,7 +201,7 @@ def tower(site: Site) -> list[MassPlan]:
     margin = 1.5 if site.lot.area > 900 else 0.4
     podium = largest(lot.buffer(-margin, join_style="mitre"))
     storeys = site.storeys
-    if storeys <= 8 or site.lot.area < 500:
+    if not site.landmark and (storeys <= 8 or site.lot.area < 500):
         return [_pitched(site, site.world(podium if podium.area > 60 else lot), storeys, "flat")]
     podium_storeys = int(rng.integers(2, 5))
     podium_top = style.shop_ground + (podium_storeys - 1) * style.storey
@@ -208,7 +209,7 @@ def tower(site: Site) -> list[MassPlan]:
     shaft = _shaft(podium, site.coverage * site.lot.area, setback, site.landmark)
     top = podium_top + (storeys - podium_storeys) * style.storey
     if site.landmark:
-        top = max(top, podium_top + max(LANDMARK_VOLUME - podium.area * podium_top, 0.0) / shaft.area)
+        top = min(max(top, podium_top + max(LANDMARK_VOLUME - podium.area * podium_top, 0.0) / shaft.area), LANDMARK_HEIGHT)
     levels = round((top - podium_top) / style.storey)
     plans = [MassPlan(site.world(podium), 0.0, podium_top + style.parapet, podium_storeys, "flat", 0.0, "podium")]
     crown = largest(shaft.buffer(-rng.uniform(2.0, 4.5), join_style="mitre"))

@@ -202,7 +202,8 @@ def _planes(top: Lot, skeleton: Skeleton, height: float, material: str, gable: s
                 _slope(top, lift, (bx - ax, by - ay), gable if reach < 0.02 else material)
                 if reach > 1.0 and low_share == 0.0:
                     outline = Polygon([(x, y) for x, y, _ in piece])
-                    top.model.slopes.append(Slope(outline, (ax, ay), (bx, by), top.z, height * high_z / (reach * high_share)))
+                    if outline.is_valid:
+                        top.model.slopes.append(Slope(outline, (ax, ay), (bx, by), top.z, height * high_z / (reach * high_share)))
             low_share, low_z = high_share, high_z
 
 

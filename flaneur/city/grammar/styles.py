@@ -65,6 +65,7 @@ USES: dict[str, tuple[str | None, str, int]] = {
     "church": ("civic", "church", 3), "cathedral": ("civic", "cathedral", 4), "chapel": ("civic", "chapel", 2), "mosque": ("civic", "mosque", 3), "temple": ("civic", "temple", 3), "synagogue": ("civic", "synagogue", 3),
     "school": ("civic", "school", 4), "university": ("civic", "university building", 6), "hospital": ("civic", "hospital", 8), "public": ("civic", "public building", 5), "civic": ("civic", "civic building", 5),
     "government": ("civic", "government building", 6), "townhall": ("civic", "town hall", 5), "train_station": ("civic", "train station", 3), "museum": ("civic", "museum", 4), "kindergarten": ("civic", "kindergarten", 2),
+    "tower": ("glass_tower", "office tower", 60), "station": ("civic", "train station", 3),
     "office": ("stone_office", "office building", 40), "commercial": ("stone_office", "commercial building", 20), "hotel": ("stone_office", "hotel", 20), "retail": ("shop_house", "shop building", 3),
     "supermarket": ("industrial", "supermarket", 1), "kiosk": ("shop_house", "kiosk", 1), "apartments": (None, "apartment building", 20), "residential": (None, "residential building", 20),
     "dormitory": ("modern_apartment", "dormitory", 10), "terrace": ("brick_row", "row house", 3), "house": (None, "house", 4), "detached": ("detached_house", "family house", 3), "semidetached_house": ("detached_house", "semi-detached house", 3),
