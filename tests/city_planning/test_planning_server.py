@@ -59,7 +59,7 @@ def test_liar_is_asked_again(tmp_path):
     _, plan, usage, server = plan_with(behave, tmp_path)
     assert usage.asked_again == 1 and usage.repaired == 0 and plan.repairs == []
     said = server.requests[1][2]["messages"][-1]["content"]
-    assert "moon_base" in said and "brick_terraces" in said
+    assert "moon_base" in said and "high_street" in said
 
 
 def test_incurable_liar_is_repaired_and_recorded(tmp_path):
