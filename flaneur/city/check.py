@@ -115,15 +115,17 @@ def _long_edges(faces: np.ndarray, least: float = 1.4) -> np.ndarray:
 
 
 def _feet(scene: Scene, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """World points [n, 5, 2] under an object: the middle and the corners of what it has within 0.4 m of its lowest point; and that point's height [n]."""
+    """World points [n, 9, 2] under an object: the middle and the outermost points, eight ways, of what it has within 0.4 m of its lowest point; and that point's height [n]."""
+    angles = np.arange(8) * np.pi / 4
+    ways = np.stack([np.cos(angles), np.sin(angles)])
     local, base = {}, {}
     for k in np.unique(scene.instances.prototype[rows]):
         v = scene.prototypes[k].vertices.astype(np.float64)
         foot = v[v[:, 2] < v[:, 2].min() + 0.4][:, :2]
-        low, high = foot.min(0) + 0.02, foot.max(0) - 0.02
-        local[k] = np.array([(low + high) / 2, low, (high[0], low[1]), high, (low[0], high[1])])
+        middle = (foot.min(0) + foot.max(0)) / 2
+        local[k] = np.vstack([middle, middle + (foot[(foot @ ways).argmax(0)] - middle) * 0.98])
         base[k] = v[:, 2].min()
-    points = np.array([local[k] for k in scene.instances.prototype[rows]]).reshape(-1, 5, 2)
+    points = np.array([local[k] for k in scene.instances.prototype[rows]]).reshape(-1, 9, 2)
     m = scene.transform[rows]
     lowest = np.array([base[k] for k in scene.instances.prototype[rows]]) * scene.instances.scale[rows] + scene.instances.position[rows, 2]
     return np.einsum("nij,nkj->nki", m[:, :2, :2], points) + m[:, None, :2, 3], lowest
@@ -137,7 +139,7 @@ def _standing(scene: Scene, surface: _Surface) -> list[Violation]:
         return []
     points, lowest = _feet(scene, rows)
     instance, height = surface.under(points.reshape(-1, 2))
-    instance, height = instance.reshape(-1, 5), height.reshape(-1, 5)
+    instance, height = instance.reshape(len(rows), -1), height.reshape(len(rows), -1)
     label = np.where(instance >= 0, np.array(scene.classes.names)[scene.class_id[instance]], "nothing")
     out = []
     for row, under, z, low in zip(rows, label, height, lowest, strict=True):

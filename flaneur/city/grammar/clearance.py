@@ -15,8 +15,8 @@ from flaneur.city.grammar.placer import Places
 from flaneur.city.scene import Prototype
 
 TOUCH = 1e-5  # m3 that may be shared
-EAVES = 2.4  # metres: below it nothing of a building leaves its footprint but the obstacles it names
-OVERHANG = 1.0  # metres that eaves and balconies reach out at most
+EAVES = 2.4  # metres
+OVERHANG, NEAR = 1.0, 0.3  # metres around the footprint in which objects above and below EAVES may meet the mesh
 
 
 def solid_of(prototype: Prototype) -> Manifold:
@@ -33,10 +33,8 @@ def clear_of_buildings(places: Places, prototypes: list[Prototype], buildings: l
     top = np.array([float(b.prototype.vertices[:, 2].max()) for b in buildings])
     reach = np.array([np.hypot(*np.abs(p.vertices[:, :2]).max(0)) for p in prototypes])[places.prototype] * places.scale
     height = np.array([p.vertices[:, 2].max() for p in prototypes])[places.prototype] * places.scale + places.position[:, 2]
-    # What ends below the first eaves was kept off footprints, steps and awnings by the placer.
-    high = np.flatnonzero(height > EAVES)
-    place, building = STRtree([b.footprint for b in buildings]).query(shapely.points(places.position[high, :2]), predicate="dwithin", distance=reach[high] + OVERHANG)
-    place = high[place]
+    far = np.where(height > EAVES, OVERHANG, NEAR)
+    place, building = STRtree([b.footprint for b in buildings]).query(shapely.points(places.position[:, :2]), predicate="dwithin", distance=reach + far)
     below = places.position[place, 2] < top[building]
     place, building = place[below], building[below]
     solids: dict[int, Manifold] = {}

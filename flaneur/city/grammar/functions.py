@@ -19,7 +19,6 @@ from flaneur.city.grammar.lines import arc_lengths, offset_line, sample_line
 from flaneur.city.grammar.sites import BlockSite, Wall
 
 FACADE_LOWEST = 2.6  # metres: nothing on a wall hangs lower
-STOREY, BAY = 3.2, 3.0  # metres, the raster of units on walls
 OVERSAMPLE = 2.2
 
 # How an asset's front (+x) stands to the line it is placed along: "out" looks away from the block (to the street), "in" into it, "along" follows it.
@@ -263,18 +262,20 @@ def on_facade(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random
     for wall in site.walls:
         step = wall.end - wall.start
         length = float(np.hypot(*step))
-        storeys, bays = int((wall.height - FACADE_LOWEST - 1.2) // STOREY) + 1, max(int(length / BAY), 1)
-        if wall.height < FACADE_LOWEST + 1.2 or length < 2.0 or storeys < 1:
+        lowest = max(FACADE_LOWEST, wall.ground + 0.3)
+        storeys, bays = int((wall.height - lowest - 1.4) // wall.storey) + 1, max(round(length / wall.bay), 1)
+        if wall.height < lowest + 1.4 or length < 2.0:
             continue
-        wanted += length * (wall.height - FACADE_LOWEST) * p["density"] / 100
-        slots = rng.permutation(storeys * bays)[: int(np.ceil(length * wall.height * p["density"] / 100 * OVERSAMPLE))]
-        at = (slots % bays + 0.5 * (bays == 1) + (bays > 1)) / bays
-        at = np.where(at > 0.99, 0.5 / bays, at)
+        share = length * (wall.height - lowest) * p["density"] / 100
+        wanted += share
+        joints = np.arange(1, bays) / bays if bays > 1 else np.array([0.5])
+        slots = rng.permutation(storeys * len(joints))[: int(np.ceil(share * OVERSAMPLE))]
+        at = joints[slots % len(joints)]
         variant = asset.draw(rng, len(slots))
         out = np.array([step[1], -step[0]]) / length
         xy.append(wall.start + at[:, None] * step + out * (asset.depth[variant] + 0.04)[:, None])
         yaw.append(np.full(len(slots), np.arctan2(out[1], out[0])))
-        z.append(FACADE_LOWEST + (slots // bays) * STOREY)
+        z.append(lowest + slots // len(joints) * wall.storey)
         variants.append(variant)
     if not xy:
         return None

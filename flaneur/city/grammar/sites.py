@@ -15,6 +15,7 @@ from flaneur.city.grammar.built import BuiltBuilding
 from flaneur.city.grammar.ground import COVERS, Ground
 from flaneur.city.grammar.lines import band, clean_line
 from flaneur.city.grammar.streets import Lane, Streets, to_shapely
+from flaneur.city.grammar.styles import STYLES
 from flaneur.city.layout.graph import CityGraph
 
 BAY = (2.5, 5.0, 6.0)  # metres: width and depth of a parking bay, width of the aisle
@@ -31,6 +32,9 @@ class Wall:
     end: np.ndarray
     height: float
     block: int
+    bay: float  # metres, the raster of its windows
+    storey: float
+    ground: float  # metres of the ground floor
 
 
 @dataclass
@@ -72,7 +76,8 @@ def survey(graph: CityGraph, streets: Streets, ground: Ground, buildings: list[B
             continue
         site = sites[k]
         built[k].append(b.footprint)
-        site.walls += [Wall(np.array(f.start), np.array(f.end), f.height, k) for f in b.facades if f.exposed]
+        style = STYLES[b.style]
+        site.walls += [Wall(np.array(f.start), np.array(f.end), f.height, k, style.bay, style.storey, style.ground) for f in b.facades if f.exposed]
         site.entrances = np.vstack([site.entrances, np.array(b.entrances).reshape(-1, 3)])
         site.roofs += [(p, float(z)) for p, z in b.flat_roofs]
     # A footprint may reach over its block's edge, so free ground is cut by all buildings nearby.
