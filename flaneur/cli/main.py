@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
         "check": ("flaneur.cli.city:Check", "placement, volumes, provenance of built cities"),
     },
     "export": ("flaneur.cli.export:Export", "a city as USD, glTF, GeoJSON, Parquet or points"),
+    "train": ("flaneur.cli.train:Train", "an agent from a configuration file"),
+    "evaluate": ("flaneur.cli.evaluate:Evaluate", "methods on scenes: result rows and the table"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),
 }
 

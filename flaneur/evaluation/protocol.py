@@ -1,0 +1,59 @@
+"""The protocol: methods x scenes x starts x seeds on one task, into a result file that can be continued."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from flaneur import __version__
+from flaneur.classes import SCALE_GROUPS
+from flaneur.evaluation.episodes import Episode, PlannerFailure, run_episodes
+from flaneur.evaluation.methods import make_planner
+from flaneur.evaluation.results import ResultFile
+from flaneur.evaluation.setup import World
+
+Tick = Callable[[str, int, int], None]  # method, steps done, steps in all
+
+
+def evaluate(world: World, methods: Sequence[str], out: Path, seeds: Sequence[int] = (0,), num_envs: int = 8, step_metrics: bool = False, tick: Tick | None = None) -> tuple[ResultFile, list[str]]:
+    """Fill in the rows that are missing. Returns the file and one line for every method that failed."""
+    file = ResultFile(out)
+    failures: list[str] = []
+    for method in methods:
+        for seed in seeds:
+            wanted = [Episode(s, k, seed) for s in range(len(world.scenes)) for k in range(world.task.starts)]
+            todo = [e for e in wanted if _key(world, method, e) not in file.keys]
+            if not todo:
+                continue
+            env = world.env(min(num_envs, len(todo)), seed, step_metrics)
+            total = -(-len(todo) // env.num_envs) * world.task.episode_length
+            steps = 0
+
+            def count(_done: int, _length: int, method: str = method, total: int = total) -> None:
+                nonlocal steps
+                steps += 1
+                if tick:
+                    tick(method, steps, total)
+
+            planner = make_planner(method, env, seed)
+            try:
+                for row in run_episodes(env, planner, todo, count):
+                    file.append(_label(world, method, row))
+            except PlannerFailure as failure:
+                failures.append(str(failure))
+    return file, failures
+
+
+def _key(world: World, method: str, e: Episode) -> tuple:
+    return (method, world.names[e.scene], e.start, e.seed, world.task.evidence)
+
+
+def _label(world: World, method: str, row: dict[str, Any]) -> dict[str, Any]:
+    scene = world.scenes[row["scene_index"]]
+    labels = {
+        "method": method, "scene": world.names[row.pop("scene_index")], "place_type": scene.place_type, "light": scene.light, "evidence": world.task.evidence,
+        "source": world.source.name, "dataset": world.dataset, "task": world.task.fingerprint, "device": str(world.device), "flaneur": __version__,
+    }  # fmt: skip
+    ccr = dict(zip(SCALE_GROUPS, row["scores"]["ccr"], strict=True))
+    return labels | {"ccr": ccr} | row

@@ -1,0 +1,128 @@
+"""From a data set on disk to environments: scenes of a split, their truths, the evidence source, the task."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from flaneur.city.scene import Scene
+from flaneur.configuration import to_values
+from flaneur.env.config import EnvConfig
+from flaneur.env.semantic import SemanticEnv
+from flaneur.errors import UserError
+from flaneur.geometry import Camera
+from flaneur.perception import EvidenceSource, Oracle, Twin
+from flaneur.scoring import CPU_LATTICE, Lattice, load_truth
+from flaneur.scoring.truth import Truth
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """What has to be equal for two results to be comparable."""
+
+    image: int = 256  # pixels a side; the demo uses 128
+    episode_length: int = 384
+    cells: int = 256
+    lattice: Literal["dense", "cpu"] = "dense"  # poses that decide which cells are scored
+    reward: Literal["iou", "ccr"] = "iou"
+    map: Literal["default", "paper"] = "default"
+    evidence: str = "twin"  # twin, twin:easy, twin:hard, twin:FILE, oracle
+    starts: int = 3
+    max_range: float = 150.0
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(json.dumps(to_values(self), sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass
+class World:
+    """Scenes with their truths, in the order of their names."""
+
+    names: list[str]
+    scenes: list[Scene]
+    truths: list[Truth]
+    dataset: str  # checksum over the scenes' checksums
+    task: TaskConfig
+    device: str = "cpu"
+    _source: EvidenceSource | None = field(default=None, repr=False)
+
+    @property
+    def source(self) -> EvidenceSource:
+        if self._source is None:
+            self._source = make_source(self.task.evidence, self.scenes[0], self.device)
+        return self._source
+
+    def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False) -> SemanticEnv:
+        config = env_config(self.task, num_envs, step_metrics)
+        return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed)
+
+
+def env_config(task: TaskConfig, num_envs: int, step_metrics: bool = False) -> EnvConfig:
+    from flaneur.geometry import Grid
+    from flaneur.mapping.config import PAPER, MapConfig
+
+    return EnvConfig(
+        num_envs=num_envs, episode_length=task.episode_length, camera=camera_of(task), grid=Grid(cells=task.cells), map=PAPER if task.map == "paper" else MapConfig(),
+        reward=task.reward, starts=task.starts, step_metrics=step_metrics, final_observation=False,
+    )  # fmt: skip
+
+
+def camera_of(task: TaskConfig) -> Camera:
+    return Camera.from_fov(task.image, task.image, 90.0, task.max_range)
+
+
+def make_source(name: str, scene: Scene, device: str) -> EvidenceSource:
+    kind, _, rest = name.partition(":")
+    if kind == "oracle":
+        return Oracle(scene.classes)
+    if kind == "twin":
+        return Twin.named(rest or default_twin(), scene.classes, device)
+    raise UserError(f"unknown evidence '{name}'; known are twin, twin:easy, twin:hard, twin:FILE, oracle")
+
+
+def default_twin() -> str:
+    """The twin that ships, fitted to Lens."""
+    path = Path(__file__).parents[1] / "data" / "twin_lens.json"
+    if not path.is_file():
+        raise UserError(f"{path.name}: no fitted twin ships with this version yet; give --evidence twin:easy or twin:hard")
+    return str(path)
+
+
+def load_world(folder: Path, task: TaskConfig, split: str | None = None, limit: int | None = None, device: str = "cpu", tick: Callable[[int, int, str], None] | None = None) -> World:
+    """Scenes of a data set (or one scene folder, or a folder of scenes) with their truths, computed where absent."""
+    folders = scene_folders(Path(folder), split)[:limit]
+    lattice = CPU_LATTICE if task.lattice == "cpu" else Lattice()
+    config = env_config(task, 1)
+    scenes, truths, checksums = [], [], []
+    for i, path in enumerate(folders):
+        if tick:
+            tick(i, len(folders), path.name)
+        scene = Scene.load(path)
+        checksums.append(json.loads((path / "scene.json").read_text("utf-8"))["checksum"])
+        scenes.append(scene)
+        truths.append(load_truth(path, scene, config.camera, config.grid, lattice, device))
+    digest = hashlib.sha256("".join(checksums).encode()).hexdigest()[:16]
+    return World([p.name for p in folders], scenes, truths, digest, task, device)
+
+
+def scene_folders(folder: Path, split: str | None = None) -> list[Path]:
+    """Scene folders below `folder`; with a dataset index only those of the split."""
+    if (folder / "scene.json").is_file():
+        return [folder]
+    index = folder / "dataset.json"
+    if index.is_file():
+        from flaneur.city.dataset.index import load_index
+
+        records = [r for r in load_index(folder).scenes if split is None or r.split == split]
+        found = [folder / r.path for r in records]
+    else:
+        found = sorted(p.parent for p in folder.glob("*/scene.json"))
+    if not found:
+        wanted = f" of split '{split}'" if split else ""
+        raise UserError(f"{folder}: no scenes{wanted} here; build some with flaneur city build or flaneur dataset build")
+    return found
