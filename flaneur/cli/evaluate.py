@@ -64,8 +64,8 @@ class Evaluate(Command):
         if self.json:
             print_json({"tables": [t.plain() | {"runs": t.runs, "scenes": t.scenes, "episodes": t.episodes} for t in found], "failures": failures, "lint": lint(found), "out": str(self.out)})
         else:
-            columns = (*MAIN, *ADDITIONAL, "strict_miou", "background_wrong")
-            print_table(("method", *(TITLES[c] for c in columns)), [(t.method, *(t.cells[c].mean for c in columns)) for t in found], f"{world.source.name}, {len(world.scenes)} scenes")
+            for columns, title in ((MAIN, f"{world.source.name}, {len(world.scenes)} scenes, CCR in %"), ((*ADDITIONAL, "strict_miou", "background_wrong"), "more, in %")):
+                print_table(("method", *(TITLES[c].removeprefix("CCR ") for c in columns)), [(t.method, *(t.cells[c].mean for c in columns)) for t in found], title)
             print(f"rows: {self.out}")
             for line in failures:
                 print(f"failed: {line}")
