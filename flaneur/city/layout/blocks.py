@@ -55,8 +55,15 @@ def locate(buildings: Sequence[Building], faces: Sequence[shapely.Polygon]) -> N
         b.block = -max(shares)[1] if shares and max(shares)[0] > 0 else int(tree.nearest(shape))
 
 
-def describe(faces: Sequence[shapely.Polygon], streets: Sequence[Street], buildings: Sequence[Building], zones: Sequence[Zone], amenities: Sequence[tuple[shapely.Point, str]], place_type: str,
-             names: Sequence[tuple[BaseGeometry, str]]) -> list[Block]:  # fmt: skip
+def describe(
+    faces: Sequence[shapely.Polygon],
+    streets: Sequence[Street],
+    buildings: Sequence[Building] = (),
+    zones: Sequence[Zone] = (),
+    amenities: Sequence[tuple[shapely.Point, str]] = (),
+    place_type: str = "suburb",
+    names: Sequence[tuple[BaseGeometry, str]] = (),
+) -> list[Block]:
     """Typed blocks with neighbours, bordering streets and a name."""
     lines = [shapely.LineString(s.line) for s in streets]
     bands = [line.buffer(s.width / 2 + _KERB) if s.carriageway else line for line, s in zip(lines, streets, strict=True)]
@@ -77,14 +84,16 @@ def describe(faces: Sequence[shapely.Polygon], streets: Sequence[Street], buildi
     neighbours = _neighbours(faces, streets, touching)
     out = []
     for k, f in enumerate(faces):
-        shares: Counter[BlockType] = Counter()
+        shares: defaultdict[BlockType, float] = defaultdict(float)
         for j in zone_tree.query(f, predicate="intersects"):
             shares[zones[int(j)].type] += zones[int(j)].shape.intersection(f).area / f.area
         kind = block_type(f.area, shares, inside[k], inside_amenities[k], place_type)
         tags = {"building_cover": f"{min(1.0, sum(shapes.from_contract(b.polygon).area for b in inside[k]) / f.area):.2f}"}
         if inside_amenities[k]:
-            tags["amenities"] = ", ".join(f"{name} {n}" if n > 1 else name for name, n in sorted(inside_amenities[k].items(), key=lambda i: (-i[1], i[0]))[:8])
-        out.append(Block(id=k, type=kind, polygon=shapes.to_contract(f), neighbours=neighbours[k], streets=touching[k], name=_name(f, names, name_tree, [streets[j] for j in touching[k]], lines), tags=tags))
+            most = sorted(inside_amenities[k].items(), key=lambda i: (-i[1], i[0]))[:8]
+            tags["amenities"] = ", ".join(f"{name} {n}" if n > 1 else name for name, n in most)
+        name = _name(f, names, name_tree, [streets[j] for j in touching[k]], lines)
+        out.append(Block(id=k, type=kind, polygon=shapes.to_contract(f), neighbours=neighbours[k], streets=touching[k], name=name, tags=tags))
     return out
 
 
@@ -120,7 +129,7 @@ def block_type(area: float, zones: Mapping[BlockType, float], buildings: Sequenc
         for kind in ("parking", "park", "forest", "farmland", "square"):
             if zones.get(kind, 0) > 0.4:
                 return kind
-    uses: Counter[str] = Counter()
+    uses: defaultdict[str, float] = defaultdict(float)
     for b in buildings:
         if b.use in _MINOR:
             continue
@@ -164,7 +173,7 @@ def _name(face: shapely.Polygon, names: Sequence[tuple[BaseGeometry, str]], tree
     best = max(((names[int(j)][0].intersection(face).area, names[int(j)][1]) for j in tree.query(face, predicate="intersects")), default=(0.0, ""))
     if best[0] > 0.35 * face.area:
         return best[1]
-    frontage: Counter[str] = Counter()
+    frontage: defaultdict[str, float] = defaultdict(float)
     near = face.buffer(12.0)
     for s in streets:
         if s.name:

@@ -13,7 +13,7 @@ from flaneur.city.layout import shapes
 from flaneur.city.layout import tags as values
 from flaneur.city.layout.graph import Building, BuildingPart, OsmRef
 from flaneur.city.layout.heights import HeightModel, Profile, tagged_profile
-from flaneur.city.layout.osm import Extract, Shape
+from flaneur.city.layout.osm import Shape
 from flaneur.city.layout.window import Window
 
 LEAST_AREA = 1.8  # m2: smaller pieces are no buildings
@@ -34,6 +34,11 @@ class Footprint:
     parts: list[tuple[shapely.Polygon, Profile, dict[str, str]]] = field(default_factory=list)
 
     @property
+    def lowest(self) -> float:
+        """Metres above the ground at which it starts."""
+        return min([self.profile.min_height] if not self.parts else [p.min_height for _, p, _ in self.parts])
+
+    @property
     def rank(self) -> tuple:
         """Who wins an overlap: the smaller, then the older id."""
         return (self.shape.area, self.osm.id)
@@ -49,13 +54,6 @@ def metric(shape: Shape, window: Window) -> BaseGeometry:
 
 def _ring_area(xy: np.ndarray) -> BaseGeometry:
     return shapes.clean(shapely.Polygon(np.round(xy, 3)))
-
-
-def near_shapes(extract: Extract, window: Window) -> list[Shape]:
-    west, south, east, north = window.degrees()
-    b = extract.shape_boxes
-    near = np.flatnonzero((b[:, 0] <= east) & (b[:, 2] >= west) & (b[:, 1] <= north) & (b[:, 3] >= south)) if len(b) else []
-    return [extract.shapes[i] for i in near]
 
 
 def footprints(near: list[Shape], window: Window, repairs: Counter[str]) -> list[Footprint]:

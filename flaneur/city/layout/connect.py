@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import dijkstra
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from shapely.geometry.base import BaseGeometry
 
 _STEP = 3.0  # metres between the places where a connector may start
@@ -33,7 +33,7 @@ def _sample(lines: list[shapely.LineString]) -> np.ndarray:  # [n, 2]
 
 
 def _direct(start: np.ndarray, others: np.ndarray, obstacles: BaseGeometry) -> shapely.LineString | None:
-    distance, index = cKDTree(others).query(start, k=min(6, len(others)))
+    distance, index = KDTree(others).query(start, k=min(6, len(others)))
     distance, index = distance.reshape(len(start), -1), index.reshape(len(start), -1)
     for flat in np.argsort(distance, axis=None, kind="stable")[:300]:
         i, j = divmod(int(flat), distance.shape[1])

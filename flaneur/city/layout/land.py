@@ -17,14 +17,19 @@ from flaneur.city.layout.window import Window
 
 # OSM key and value -> our kind of land cover. Zones (landuse=residential and the like) only colour the blocks.
 _COVER = {
-    ("natural", "water"): "water", ("waterway", "riverbank"): "water", ("waterway", "dock"): "water", ("landuse", "reservoir"): "water", ("landuse", "basin"): "water", ("landuse", "pond"): "water",
+    ("natural", "water"): "water", ("waterway", "riverbank"): "water", ("waterway", "dock"): "water", ("landuse", "reservoir"): "water",
+    ("landuse", "basin"): "water", ("landuse", "pond"): "water",
     ("leisure", "swimming_pool"): "pool", ("amenity", "fountain"): "fountain", ("natural", "wetland"): "wetland", ("natural", "beach"): "sand", ("natural", "sand"): "sand",
     ("amenity", "parking"): "parking", ("leisure", "pitch"): "pitch", ("leisure", "track"): "pitch", ("leisure", "playground"): "playground",
-    ("place", "square"): "square", ("highway", "pedestrian"): "square", ("highway", "footway"): "square", ("man_made", "pier"): "pier", ("leisure", "garden"): "garden", ("landuse", "allotments"): "garden",
+    ("place", "square"): "square", ("highway", "pedestrian"): "square", ("highway", "footway"): "square", ("man_made", "pier"): "pier",
+    ("leisure", "garden"): "garden", ("landuse", "allotments"): "garden",
     ("landuse", "grass"): "grass", ("natural", "grassland"): "grass", ("landuse", "village_green"): "grass", ("landuse", "recreation_ground"): "grass", ("landuse", "meadow"): "meadow",
-    ("landuse", "flowerbed"): "garden", ("landuse", "greenfield"): "meadow", ("natural", "scrub"): "scrub", ("natural", "heath"): "scrub", ("landuse", "cemetery"): "cemetery", ("amenity", "grave_yard"): "cemetery",
-    ("landuse", "forest"): "forest", ("natural", "wood"): "forest", ("landuse", "orchard"): "orchard", ("landuse", "vineyard"): "orchard", ("landuse", "farmland"): "farmland", ("landuse", "farm"): "farmland",
-    ("landuse", "construction"): "construction", ("landuse", "brownfield"): "construction", ("landuse", "railway"): "railway", ("leisure", "park"): "park", ("leisure", "common"): "park", ("leisure", "golf_course"): "grass",
+    ("landuse", "flowerbed"): "garden", ("landuse", "greenfield"): "meadow", ("natural", "scrub"): "scrub", ("natural", "heath"): "scrub",
+    ("landuse", "cemetery"): "cemetery", ("amenity", "grave_yard"): "cemetery",
+    ("landuse", "forest"): "forest", ("natural", "wood"): "forest", ("landuse", "orchard"): "orchard", ("landuse", "vineyard"): "orchard",
+    ("landuse", "farmland"): "farmland", ("landuse", "farm"): "farmland",
+    ("landuse", "construction"): "construction", ("landuse", "brownfield"): "construction", ("landuse", "railway"): "railway", ("leisure", "park"): "park",
+    ("leisure", "common"): "park", ("leisure", "golf_course"): "grass",
 }  # fmt: skip
 # The first named wins where two covers overlap: small and definite before wide and vague.
 COVER_ORDER = (
@@ -33,12 +38,18 @@ COVER_ORDER = (
 )  # fmt: skip
 _STREAM_WIDTHS = {"river": 8.0, "canal": 8.0, "stream": 1.5, "drain": 1.2, "ditch": 1.0}
 _FEATURES = {
-    ("natural", "tree"): "tree", ("highway", "street_lamp"): "street_lamp", ("highway", "crossing"): "crossing", ("highway", "traffic_signals"): "traffic_signals", ("highway", "bus_stop"): "bus_stop",
-    ("highway", "stop"): "stop_sign", ("highway", "give_way"): "give_way", ("highway", "turning_circle"): "turning_circle", ("emergency", "fire_hydrant"): "fire_hydrant", ("amenity", "bench"): "bench",
-    ("amenity", "waste_basket"): "waste_basket", ("amenity", "waste_disposal"): "waste_disposal", ("amenity", "recycling"): "recycling", ("amenity", "post_box"): "post_box", ("amenity", "bicycle_parking"): "bicycle_parking",
-    ("amenity", "motorcycle_parking"): "motorcycle_parking", ("amenity", "bicycle_rental"): "bicycle_parking", ("amenity", "vending_machine"): "vending_machine", ("amenity", "telephone"): "telephone",
-    ("amenity", "fountain"): "fountain", ("amenity", "shelter"): "shelter", ("amenity", "taxi"): "taxi", ("amenity", "charging_station"): "charging_station", ("barrier", "bollard"): "bollard", ("barrier", "block"): "bollard",
-    ("barrier", "gate"): "gate", ("barrier", "lift_gate"): "gate", ("advertising", "column"): "advertising_column", ("advertising", "billboard"): "billboard", ("man_made", "mast"): "mast", ("man_made", "flagpole"): "flagpole",
+    ("natural", "tree"): "tree", ("highway", "street_lamp"): "street_lamp", ("highway", "crossing"): "crossing",
+    ("highway", "traffic_signals"): "traffic_signals", ("highway", "bus_stop"): "bus_stop",
+    ("highway", "stop"): "stop_sign", ("highway", "give_way"): "give_way", ("highway", "turning_circle"): "turning_circle",
+    ("emergency", "fire_hydrant"): "fire_hydrant", ("amenity", "bench"): "bench",
+    ("amenity", "waste_basket"): "waste_basket", ("amenity", "waste_disposal"): "waste_disposal", ("amenity", "recycling"): "recycling",
+    ("amenity", "post_box"): "post_box", ("amenity", "bicycle_parking"): "bicycle_parking",
+    ("amenity", "motorcycle_parking"): "motorcycle_parking", ("amenity", "bicycle_rental"): "bicycle_parking",
+    ("amenity", "vending_machine"): "vending_machine", ("amenity", "telephone"): "telephone",
+    ("amenity", "fountain"): "fountain", ("amenity", "shelter"): "shelter", ("amenity", "taxi"): "taxi", ("amenity", "charging_station"): "charging_station",
+    ("barrier", "bollard"): "bollard", ("barrier", "block"): "bollard",
+    ("barrier", "gate"): "gate", ("barrier", "lift_gate"): "gate", ("advertising", "column"): "advertising_column", ("advertising", "billboard"): "billboard",
+    ("man_made", "mast"): "mast", ("man_made", "flagpole"): "flagpole",
     ("tourism", "artwork"): "artwork", ("natural", "shrub"): "shrub", ("natural", "stone"): "stone", ("amenity", "parking"): "parking",
 }  # fmt: skip
 _ON_STREET = frozenset(("crossing", "traffic_signals", "stop_sign", "give_way", "turning_circle", "gate"))
@@ -115,15 +126,11 @@ def areas(near: list[Shape], water: BaseGeometry, window: Window, taken: BaseGeo
 
 def features(extract: Extract, window: Window, walls: BaseGeometry, carriageway: BaseGeometry, water: BaseGeometry, repairs: Counter[str]) -> list[Feature]:
     """Mapped points; what a guessed kerb or wall has swallowed moves out if that is near, else it is left out."""
-    west, south, east, north = window.degrees()
-    c = extract.point_coords
-    near = np.flatnonzero((c[:, 0] >= west) & (c[:, 0] <= east) & (c[:, 1] >= south) & (c[:, 1] <= north))
     found = []
-    for i in near:
-        p = extract.points[i]
+    for p in extract.points_in(window.degrees()):
         kind = next((kind for (key, value), kind in _FEATURES.items() if p.tags.get(key) == value), None)
         if kind is not None:
-            found.append((kind, window.project(c[i]), p.tags, OsmRef(type="node", id=p.id)))
+            found.append((kind, window.project(np.array([p.lon, p.lat])), p.tags, OsmRef(type="node", id=p.id)))
     for line in _near_lines(extract, window):
         if line.tags.get("natural") == "tree_row":
             row = shapely.LineString(window.project(line.coords))
@@ -178,7 +185,5 @@ def barriers(extract: Extract, window: Window, taken: BaseGeometry) -> list[Barr
 
 
 def _near_lines(extract: Extract, window: Window) -> list[Line]:
-    west, south, east, north = window.degrees(margin=6.0)
-    b = extract.line_boxes
-    near = np.flatnonzero((b[:, 0] <= east) & (b[:, 2] >= west) & (b[:, 1] <= north) & (b[:, 3] >= south)) if len(b) else []
-    return [extract.lines[i] for i in near if len(extract.lines[i].coords) > 1 and (np.ptp(extract.lines[i].coords, axis=0) > 0).any()]
+    """Ways near the window that have a length."""
+    return [w for w in extract.lines_near(window.degrees(margin=6.0)) if len(w.coords) > 1 and (np.ptp(w.coords, axis=0) > 0).any()]

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import shapely
+from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.layout import blocks, buildings, land, shapes
 from flaneur.city.layout.classify import classify
-from flaneur.city.layout.graph import Area, BlockType, CityGraph, Feature, Junction
+from flaneur.city.layout.graph import Area, BlockType, Building, CityGraph, Feature, Junction, Street
 from flaneur.city.layout.heights import HeightModel
 from flaneur.city.layout.network import build_network
 from flaneur.city.layout.osm import ATTRIBUTION, Extract, Shape
@@ -21,14 +22,19 @@ from flaneur.city.layout.window import Window
 from flaneur.errors import UserError
 
 _ZONES: dict[str, BlockType] = {
-    "residential": "residential", "commercial": "commercial", "retail": "commercial", "industrial": "industrial", "railway": "industrial", "port": "industrial", "farmyard": "residential",
-    "education": "civic", "institutional": "civic", "religious": "civic", "civil": "civic", "military": "civic", "garages": "parking",
+    "residential": "residential", "farmyard": "residential", "commercial": "commercial", "retail": "commercial", "industrial": "industrial", "railway": "industrial",
+    "port": "industrial", "education": "civic", "institutional": "civic", "religious": "civic", "civil": "civic", "military": "civic", "garages": "parking",
 }  # fmt: skip
-_CIVIC_AMENITIES = frozenset(("school", "university", "college", "hospital", "kindergarten", "place_of_worship", "townhall", "courthouse", "library", "police", "fire_station", "museum", "public_building"))
+_CIVIC_AMENITIES = frozenset((
+    "school", "university", "college", "hospital", "kindergarten", "place_of_worship", "townhall", "courthouse", "library", "police", "fire_station", "museum", "public_building",
+))  # fmt: skip
+_NAMING = _CIVIC_AMENITIES | {"hotel", "theatre", "cinema", "bank"}
 _COVER_TYPES: dict[str, BlockType] = {
-    "water": "water", "pool": "water", "park": "park", "grass": "park", "garden": "park", "playground": "park", "pitch": "park", "cemetery": "park", "scrub": "forest", "forest": "forest", "farmland": "farmland",
-    "meadow": "farmland", "orchard": "farmland", "square": "square", "parking": "parking", "railway": "industrial", "construction": "industrial",
+    "water": "water", "pool": "water", "park": "park", "grass": "park", "garden": "park", "playground": "park", "pitch": "park", "cemetery": "park", "scrub": "forest",
+    "forest": "forest", "farmland": "farmland", "meadow": "farmland", "orchard": "farmland", "square": "square", "parking": "parking", "railway": "industrial", "construction": "industrial",
 }  # fmt: skip
+_TURNING_CIRCLE = 6.5  # metres, radius
+_SIGNAL_REACH = 15.0  # metres from a mapped signal to the junction it controls
 _NEIGHBOURHOOD = 150.0  # metres around the window in which mapped heights inform the prior
 
 
@@ -40,14 +46,16 @@ def window_graph(extract: Extract, window: Window, seed: int = 0, name: str = ""
         raise UserError(f"{extract.path}: the window {west:.6f},{south:.6f},{east:.6f},{north:.6f} lies outside the extract, which covers {extract.covers()}")
     repairs = Counter(extract.repairs)
     square = window.square
-    near = buildings.near_shapes(extract, window)
+    near = extract.shapes_near(window.degrees())
     found = buildings.footprints(near, window, repairs)
     lines = street_lines(extract, window, repairs)
     if not any(line.line.intersection(square).length > 5.0 for line in lines):
-        raise UserError(f"{extract.path}: the window at {window.lat:.6f},{window.lon:.6f} holds no street; choose another with --center or let --auto N choose (the extract covers {extract.covers()})")
+        where = f"the window at {window.lat:.6f},{window.lon:.6f} holds no street"
+        raise UserError(f"{extract.path}: {where}; choose another with --center or let --auto N choose (the extract covers {extract.covers()})")
     water = land.water_area(near, extract, window)
-    walls = shapes.union(f.shape for f in found if min([f.profile.min_height, *(p.min_height for _, p, _ in f.parts)] if f.parts else [f.profile.min_height]) < GROUND and f.tags.get("building") != "roof")
+    walls = shapes.union(f.shape for f in found if f.lowest < GROUND and f.tags.get("building") != "roof")
     junctions, streets = build_network(lines, square, walls, water, repairs)
+    _turning_circles(junctions, extract, window, walls)
     amenities = public_places(extract, window)
     place = classify(measure(found, amenities, extract, window))
     model = HeightModel(place, _known_heights(extract, window))
@@ -58,12 +66,14 @@ def window_graph(extract: Extract, window: Window, seed: int = 0, name: str = ""
     blocks.locate(built, faces)
     covers = land.areas(near, water, window, shapes.union([road, walls]), repairs)
     points = land.features(extract, window, walls, road, water, repairs)
-    _mark_junctions(junctions, points)
+    _mark_signals(junctions, streets, points)
     _name_buildings(built, amenities)
-    names = [(buildings.metric(s, window), s.tags["name"]) for s in near if "name" in s.tags and (land.cover_kind(s.tags) or "landuse" in s.tags or "amenity" in s.tags or "leisure" in s.tags)]
+    named = [s for s in near if "name" in s.tags and (land.cover_kind(s.tags) or any(k in s.tags for k in ("landuse", "amenity", "leisure")))]
+    names = [(buildings.metric(s, window), s.tags["name"]) for s in named]
     described = blocks.describe(faces, streets, built, _zones(near, covers, window), [(p, a) for p, a, _ in amenities], place, names)
     return CityGraph(
-        name=name or extract.name, place_type=place, source="osm", seed=seed, size=window.size, origin=window.origin, attribution=ATTRIBUTION, source_file=extract.path.name, source_sha256=extract.sha256,
+        name=name or extract.name, place_type=place, source="osm", seed=seed, size=window.size, origin=window.origin,
+        attribution=ATTRIBUTION, source_file=extract.path.name, source_sha256=extract.sha256,
         junctions=junctions, streets=streets, blocks=described, buildings=built, areas=covers, features=points,
         barriers=land.barriers(extract, window, shapes.union([road, walls])), repairs={k: int(repairs[k]) for k in sorted(repairs) if repairs[k]},
     )  # fmt: skip
@@ -71,11 +81,8 @@ def window_graph(extract: Extract, window: Window, seed: int = 0, name: str = ""
 
 def _known_heights(extract: Extract, window: Window) -> list[tuple[float, float]]:
     """Mapped heights in and around the window with rough footprints."""
-    west, south, east, north = window.degrees(margin=_NEIGHBOURHOOD)
-    b = extract.shape_boxes
     out = []
-    for i in np.flatnonzero((b[:, 0] <= east) & (b[:, 2] >= west) & (b[:, 1] <= north) & (b[:, 3] >= south)) if len(b) else []:
-        s = extract.shapes[i]
+    for s in extract.shapes_near(window.degrees(margin=_NEIGHBOURHOOD)):
         if s.tags.get("building", "no") != "no" and ("height" in s.tags or "building:levels" in s.tags):
             height, _ = HeightModel.total(buildings.tagged_profile(s.tags))
             if height:
@@ -92,25 +99,36 @@ def _zones(near: Sequence[Shape], covers: Sequence[Area], window: Window) -> lis
     return out
 
 
-def _mark_junctions(junctions: list[Junction], points: Sequence[Feature]) -> None:
-    """Signals belong to the junction they control; a turning circle widens the street's end."""
+def _turning_circles(junctions: list[Junction], extract: Extract, window: Window, walls: BaseGeometry) -> None:
+    """Widen the ends of streets where a turning circle is mapped, as far as the walls allow."""
     if not junctions:
         return
-    at = shapely.points([j.at for j in junctions])
+    at = [shapely.Point(j.at) for j in junctions]
     tree = shapely.STRtree(at)
+    for p in extract.points_in(window.degrees()):
+        if p.tags.get("highway") in ("turning_circle", "turning_loop"):
+            point = shapely.Point(window.project(np.array([p.lon, p.lat])))
+            nearest = int(tree.nearest(point))
+            radius = min(_TURNING_CIRCLE, at[nearest].distance(walls) - 0.3 if not walls.is_empty else _TURNING_CIRCLE)
+            if at[nearest].distance(point) < 3.0 and radius > 2.0:
+                junctions[nearest].radius = round(radius, 2)
+
+
+def _mark_signals(junctions: list[Junction], streets: Sequence[Street], points: Sequence[Feature]) -> None:
+    """Signals belong to the nearest junction of three or more carriageways, else to the nearest of all."""
+    arms = Counter(end for s in streets if s.carriageway for end in (s.start, s.end))
     for f in points:
-        reach = {"traffic_signals": 15.0, "turning_circle": 3.0}.get(f.kind)
-        if reach is None:
-            continue
-        nearest = int(tree.nearest(shapely.Point(f.at)))
-        if at[nearest].distance(shapely.Point(f.at)) <= reach:
-            if f.kind == "traffic_signals":
-                junctions[nearest].signals = True
+        if f.kind == "traffic_signals":
+            near = [(np.hypot(j.at[0] - f.at[0], j.at[1] - f.at[1]), j.id) for j in junctions]
+            near = sorted((round(float(d), 2), i) for d, i in near if d < _SIGNAL_REACH)
+            crossing = [i for _, i in near if arms[i] > 2] or [i for _, i in near]
+            if crossing:
+                junctions[crossing[0]].signals = True
 
 
-def _name_buildings(built: Sequence, amenities: Sequence[tuple[shapely.Point, str, str]]) -> None:
+def _name_buildings(built: Sequence[Building], amenities: Sequence[tuple[shapely.Point, str, str]]) -> None:
     """A nameless building takes the name of the one public place in it."""
-    named = [(p, name) for p, kind, name in amenities if name and kind in _CIVIC_AMENITIES | {"hotel", "museum", "theatre", "cinema", "bank"}]
+    named = [(p, name) for p, kind, name in amenities if name and kind in _NAMING]
     if not named:
         return
     tree = shapely.STRtree([p for p, _ in named])

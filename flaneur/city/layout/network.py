@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 import shapely
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.layout import shapes
@@ -71,7 +72,7 @@ def _snap_ends(lines: list[StreetLine], square: shapely.Polygon, repairs: Counte
     tree = shapely.STRtree([s.line for s in lines])
     out = []
     for i, s in enumerate(lines):
-        coords = [tuple(c[:2]) for c in s.line.coords]
+        coords: list[Point] = [(c[0], c[1]) for c in s.line.coords]
         for last in (False, True):
             end = coords[-1] if last else coords[0]
             if _at_edge(end, square.bounds[2]):
@@ -201,7 +202,7 @@ def _mark_passages(pieces: list[Piece], buildings: BaseGeometry, repairs: Counte
 def _cut_at(coords: tuple[Point, ...], cuts: list[float]) -> list[tuple[Point, ...]]:
     parts, current, done = [], [coords[0]], 0.0
     left = list(cuts)
-    for a, b in zip(coords, coords[1:], strict=False):
+    for a, b in pairwise(coords):
         step = float(np.hypot(b[0] - a[0], b[1] - a[1]))
         while left and left[0] <= done + step:
             t = (left.pop(0) - done) / step
@@ -276,7 +277,7 @@ def _narrow(junctions: list[Junction], streets: list[Street], buildings: BaseGeo
     walls = shapely.get_parts(buildings)
     tree = shapely.STRtree(walls)
     mouths = [junctions[j].at for s in streets if s.passage for j in (s.start, s.end)]
-    near_mouth = cKDTree(mouths) if mouths else None
+    near_mouth = KDTree(mouths) if mouths else None
     for s in streets:
         if s.passage or not s.carriageway:
             continue

@@ -67,6 +67,16 @@ class Extract:
         self.shape_boxes = _boxes([np.concatenate(s.outers) for s in self.shapes])
         self.point_coords = np.array([(p.lon, p.lat) for p in self.points]).reshape(-1, 2)
 
+    def lines_near(self, box: tuple[float, float, float, float]) -> list[Line]:
+        """Ways whose bounding box meets west, south, east, north."""
+        return [self.lines[i] for i in _meeting(self.line_boxes, box)]
+
+    def shapes_near(self, box: tuple[float, float, float, float]) -> list[Shape]:
+        return [self.shapes[i] for i in _meeting(self.shape_boxes, box)]
+
+    def points_in(self, box: tuple[float, float, float, float]) -> list[PointOfInterest]:
+        return [self.points[i] for i in _meeting(np.tile(self.point_coords, 2), box)]
+
     @property
     def name(self) -> str:
         return self.path.name.split(".")[0]
@@ -219,7 +229,7 @@ def _assemble(ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[i
         if len(xy) < 2:
             continue
         closed = len(nodes) > 3 and nodes[0] == nodes[-1] and len(xy) > 3
-        area = closed and (any(k in tags for k in AREA_KEYS) or tags.get("area") == "yes") and tags.get("area") != "no" and not ("highway" in tags and tags.get("area") != "yes" and "building" not in tags)
+        area = closed and _is_area(tags)
         if area:
             ring = xy if (xy[0] == xy[-1]).all() else np.concatenate([xy, xy[:1]])
             shapes.append(Shape("way", wid, (ring,), (), tags))
@@ -228,6 +238,13 @@ def _assemble(ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[i
         if any(k in tags for k in LINE_KEYS) and not (area and "barrier" not in tags):
             lines.append(Line(wid, xy, tags))
     return lines, shapes
+
+
+def _is_area(tags: dict[str, str]) -> bool:
+    """Whether a closed way means what it encloses: a ring road and a fence do not."""
+    if tags.get("area") in ("yes", "no"):
+        return tags["area"] == "yes"
+    return any(k in tags for k in AREA_KEYS) and ("highway" not in tags or "building" in tags)
 
 
 def _rings(refs: list[int], ways: dict[int, tuple[list[int], dict[str, str]]], located: dict[int, np.ndarray]) -> tuple[list[np.ndarray], int]:
@@ -252,6 +269,11 @@ def _rings(refs: list[int], ways: dict[int, tuple[list[int], dict[str, str]]], l
         else:
             lacking += 1
     return rings, lacking
+
+
+def _meeting(boxes: np.ndarray, box: tuple[float, float, float, float]) -> np.ndarray:
+    west, south, east, north = box
+    return np.flatnonzero((boxes[:, 0] <= east) & (boxes[:, 2] >= west) & (boxes[:, 1] <= north) & (boxes[:, 3] >= south))
 
 
 def _boxes(parts: list[np.ndarray]) -> np.ndarray:

@@ -24,10 +24,7 @@ def measure(found: Sequence[buildings.Footprint], amenities: Sequence[tuple[shap
     sizes = [f.shape.area for f in found]
     heights = [HeightModel.total(f.profile)[0] or 0.0 for f in found]
     known = sum(a for h, a in zip(heights, sizes, strict=True) if h > 0)
-    west, south, east, north = window.degrees()
-    c = extract.point_coords
-    near = np.flatnonzero((c[:, 0] >= west) & (c[:, 0] <= east) & (c[:, 1] >= south) & (c[:, 1] <= north))
-    signals = sum(extract.points[i].tags.get("highway") in ("traffic_signals", "crossing") for i in near)
+    signals = sum(p.tags.get("highway") in ("traffic_signals", "crossing") for p in extract.points_in(window.degrees()))
     cover_around, country_around = _surroundings(extract, window)
     return PlaceFeatures(
         cover=sum(sizes) / ground, height=sum(h * a for h, a in zip(heights, sizes, strict=True)) / known if known else 0.0, largest=max((f.full_area for f in found), default=0.0),
@@ -37,15 +34,11 @@ def measure(found: Sequence[buildings.Footprint], amenities: Sequence[tuple[shap
 
 def _surroundings(extract: Extract, window: Window) -> tuple[float, float]:
     """Cover by buildings and by country within the surroundings, as shares of what the extract covers there."""
-    west, south, east, north = window.degrees(_AROUND)
-    b = extract.shape_boxes
-    near = np.flatnonzero((b[:, 0] <= east) & (b[:, 2] >= west) & (b[:, 1] <= north) & (b[:, 3] >= south)) if len(b) else []
     around = shapely.box(-_AROUND, -_AROUND, window.size + _AROUND, window.size + _AROUND)
     low, high = window.project(np.array(extract.core).reshape(2, 2))
     covered = around.intersection(shapely.box(*low, *high)).area or around.area
     built, country = 0.0, []
-    for i in near:
-        s = extract.shapes[i]
+    for s in extract.shapes_near(window.degrees(_AROUND)):
         if s.tags.get("building", "no") != "no":
             built += shapely.Polygon(window.project(s.outers[0])).area
         elif land.cover_kind(s.tags) in COUNTRY:
@@ -55,12 +48,10 @@ def _surroundings(extract: Extract, window: Window) -> tuple[float, float]:
 
 def public_places(extract: Extract, window: Window) -> list[tuple[shapely.Point, str, str]]:
     """Shops, offices, restaurants and the like with their names."""
-    west, south, east, north = window.degrees()
-    c = extract.point_coords
     out = []
-    for i in np.flatnonzero((c[:, 0] >= west) & (c[:, 0] <= east) & (c[:, 1] >= south) & (c[:, 1] <= north)):
-        t = extract.points[i].tags
+    for p in extract.points_in(window.degrees()):
+        t = p.tags
         kind = "shop" if "shop" in t else "office" if "office" in t else t.get("amenity") or (t.get("tourism") if t.get("tourism") in ("hotel", "museum", "hostel", "gallery") else None)
         if kind and kind not in _NO_PLACES:
-            out.append((shapely.Point(np.round(window.project(c[i]), 3)), kind, t.get("name", "")))
+            out.append((shapely.Point(np.round(window.project(np.array([p.lon, p.lat])), 3)), kind, t.get("name", "")))
     return out

@@ -86,5 +86,5 @@ def narrow_side(polygon: BaseGeometry) -> float:
     rectangle = polygon.minimum_rotated_rectangle
     if rectangle.geom_type != "Polygon":
         return 0.0
-    xy = np.asarray(rectangle.exterior.coords)
+    xy = shapely.get_coordinates(rectangle)
     return float(min(np.hypot(*(xy[1] - xy[0])), np.hypot(*(xy[2] - xy[1]))))

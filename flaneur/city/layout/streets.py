@@ -71,12 +71,8 @@ def designed(kind: str, line: shapely.LineString, name: str = "", width: float |
 
 def street_lines(extract: Extract, window: Window, repairs: Counter[str]) -> list[StreetLine]:
     """All streets and paths at ground level that touch the window; tunnels and indoor ways are left out."""
-    west, south, east, north = window.degrees(margin=5.0)
-    b = extract.line_boxes
-    near = np.flatnonzero((b[:, 0] <= east) & (b[:, 2] >= west) & (b[:, 1] <= north) & (b[:, 3] >= south)) if len(b) else []
     out = []
-    for i in near:
-        way = extract.lines[i]
+    for way in extract.lines_near(window.degrees(margin=5.0)):
         kind = way.tags.get("highway")
         if kind not in KINDS:
             continue

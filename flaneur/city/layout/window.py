@@ -38,7 +38,8 @@ class Window:
         x, y = window.project(np.array([[west, window.lat], [east, window.lat], [window.lon, south], [window.lon, north]])).T
         width, height = x[1] - x[0], y[3] - y[2]
         if max(abs(width - size), abs(height - size)) > size * _BOX_TOLERANCE:
-            raise UserError(f"--window {west},{south},{east},{north}: measures {width:.0f} x {height:.0f} m, a window is {size:.0f} x {size:.0f} m; give --center {window.lat:.6f},{window.lon:.6f} or --auto N")
+            remedy = f"give --center {window.lat:.6f},{window.lon:.6f} or --auto N"
+            raise UserError(f"--window {west},{south},{east},{north}: measures {width:.0f} x {height:.0f} m, a window is {size:.0f} x {size:.0f} m; {remedy}")
         return window
 
     @classmethod

@@ -78,14 +78,15 @@ def _areas(plan: StreetPlan, road: BaseGeometry) -> list[Area]:
 
 def _hedges(plan: StreetPlan, road: BaseGeometry, built: list[Lot]) -> list[Barrier]:
     """Field boundaries, open where a street or a homestead is."""
-    homes = shapes.union([road.buffer(2.0), *(shapes.from_contract(lot.polygon).buffer(2.0) for lot in built), *(p.shape.buffer(1.0) for p in plan.places if p.kind in ("water", "forest", "farmyard"))])
+    places = [p.shape.buffer(1.0) for p in plan.places if p.kind in ("water", "forest", "farmyard")]
+    homes = shapes.union([road.buffer(2.0), *(shapes.from_contract(lot.polygon).buffer(2.0) for lot in built), *places])
     free = [part for hedge in plan.hedges for part in shapes.lines(hedge.intersection(shapely.box(0, 0, SIZE, SIZE)).difference(homes))]
     return [Barrier(kind="hedge", line=shapes.points(part)) for part in free if part.length > 6.0]
 
 
 def _describe(plan: StreetPlan, faces: list[shapely.Polygon], streets: list[Street], place_type: str, names: NameGiver, rng: np.random.Generator) -> list[Block]:
     named = [(p.shape, p.name) for p in plan.places if p.name]
-    out = blocks.describe(faces, streets, [], [], [], place_type, named)
+    out = blocks.describe(faces, streets, place_type=place_type, names=named)
     for block, face in zip(out, faces, strict=True):
         block.type = _block_type(plan.places, face, place_type, rng)
         block.tags = {}

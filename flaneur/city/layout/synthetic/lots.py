@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import shapely
@@ -45,8 +46,12 @@ def frontage_lots(land: shapely.Polygon, street_side: BaseGeometry, frontage: fl
     kept = [p for p in out if p.area >= least]
     if not kept:
         return []
-    simple = shapely.coverage_simplify(kept, 1.2)
-    return [p for g in simple for p in shapes.polygons(shapes.clean(g), least) if shapes.narrow_side(p) > 3.5]
+    done: list[shapely.Polygon] = []
+    for lot in shapely.coverage_simplify(kept, 1.2):
+        # Lots whose sides did not match vertex for vertex may have come to overlap.
+        free = shapes.minus(shapes.common(lot, land), shapes.union(p for p in done if p.intersects(lot)))
+        done += [p for p in shapes.polygons(free, least) if shapes.narrow_side(p) > 3.5]
+    return done
 
 
 def split_lots(land: shapely.Polygon, target: float, street_side: BaseGeometry, rng: np.random.Generator) -> list[shapely.Polygon]:
@@ -66,7 +71,7 @@ def split_lots(land: shapely.Polygon, target: float, street_side: BaseGeometry, 
 
 
 def _halved(piece: shapely.Polygon, share: float) -> list[shapely.Polygon]:
-    box = np.asarray(piece.minimum_rotated_rectangle.exterior.coords)
+    box = shapely.get_coordinates(piece.minimum_rotated_rectangle)
     a, b, d = box[0], box[1], box[3]
     if np.hypot(*(d - a)) > np.hypot(*(b - a)):
         b, d = d, b
@@ -87,7 +92,7 @@ def _stretches(edge: shapely.LineString, frontage: float, rng: np.random.Generat
     n = max(1, round(edge.length / frontage))
     cuts = np.arange(1, n) / n + rng.uniform(-0.18, 0.18, n - 1) / n if n > 1 else np.zeros(0)
     marks = [0.0, *(cuts * edge.length).tolist(), edge.length]
-    return [shapely.ops.substring(edge, a, b) for a, b in zip(marks, marks[1:], strict=False) if b - a > 2.5]
+    return [part for a, b in pairwise(marks) if b - a > 2.5 for part in shapes.lines(shapely.ops.substring(edge, a, b))]
 
 
 def fronting_street(lot: shapely.Polygon, lines: Sequence[shapely.LineString], ids: Sequence[int]) -> int | None:

@@ -74,9 +74,10 @@ def quiet_place(streets: list[StreetLine], least: float, rng: np.random.Generato
     """The place farthest from all streets among random ones, and its distance to them; None when all are nearer than `least`."""
     network = shapely.union_all([s.line for s in streets])
     xy = rng.uniform(25, SIZE - 25, (tries, 2))
-    distance = shapely.distance(shapely.points(xy), network)
+    distance = np.asarray(shapely.distance(shapely.points(xy), network))
     best = int(np.argmax(np.round(distance, 3)))
-    return (xy[best], float(distance[best])) if distance[best] >= least else None
+    room = float(np.max(distance))
+    return (xy[best], room) if room >= least else None
 
 
 def blob(centre: np.ndarray, radius: float, rng: np.random.Generator, irregularity: float = 0.25, points: int = 9) -> shapely.Polygon:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import shapely
@@ -99,7 +100,7 @@ def _warped_grid(plan: StreetPlan, rng: np.random.Generator, names: NameGiver, a
         row = np.stack([axis[:, 0], axis[:, 1] + side * (offset + 5 * np.sin(axis[:, 0] / 60 + offset))], 1)
         rows.append(row)
         _quiet(plan, names, row, angle)
-    for low, high in zip(rows, rows[1:], strict=False):
+    for low, high in pairwise(rows):
         x = -REACH + float(rng.uniform(0, 90))
         while x < REACH:
             to = x + float(rng.uniform(-12, 12))

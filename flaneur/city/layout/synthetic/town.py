@@ -9,6 +9,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import substring
 
+from flaneur.city.layout import shapes
 from flaneur.city.layout.streets import designed
 from flaneur.city.layout.synthetic.names import NameGiver
 from flaneur.city.layout.synthetic.plan import CENTRE, REACH, Place, StreetPlan, smooth, turned
@@ -140,4 +141,4 @@ def _until(lane: shapely.LineString, front: BaseGeometry) -> shapely.LineString:
     """The lane up to where it first meets `front`."""
     hits = shapely.get_parts(shapely.get_parts(lane.intersection(front)))
     stops = [lane.project(shapely.Point(p.coords[0])) for p in hits.tolist() if not p.is_empty]
-    return substring(lane, 0.0, min(stops)) if stops else lane
+    return shapes.lines(substring(lane, 0.0, min(stops)))[0] if stops else lane
