@@ -28,16 +28,21 @@ def clear_length(
     start: wp.vec3, end: wp.vec3, exempt: wp.vec3, b: int, occupancy: wp.array2d(dtype=wp.uint8), ground: wp.array3d(dtype=float), s: int,
     edges: wp.array(dtype=float), cell: float, cells: int,
 ):  # fmt: skip
-    """Metres along a segment before the first occupied voxel; voxels within 1.5 m of `exempt` do not count."""
+    """Metres along a segment before the first occupied voxel; the voxel that holds `exempt` does not count."""
+    ex = int(wp.floor(exempt[0] / cell))
+    ey = int(wp.floor(exempt[1] / cell))
+    ez = int(-1)
+    if ex >= 0 and ey >= 0 and ex < cells and ey < cells:
+        ez = height_bin(edges, edges.shape[0] - 1, exempt[2] - ground[s, ey, ex])
     length = wp.length(end - start)
     n = int(wp.ceil(length / (0.5 * cell)))
     for k in range(n + 1):
         p = start + (end - start) * (float(k) / float(wp.max(n, 1)))
         x = int(wp.floor(p[0] / cell))
         y = int(wp.floor(p[1] / cell))
-        if x >= 0 and y >= 0 and x < cells and y < cells and wp.length(p - exempt) > 1.5:
+        if x >= 0 and y >= 0 and x < cells and y < cells:
             z = height_bin(edges, edges.shape[0] - 1, p[2] - ground[s, y, x])
-            if z >= 0:  # noqa: SIM102  a kernel may read the array on both sides of an `and`
+            if z >= 0 and not (x == ex and y == ey and z == ez):  # noqa: SIM102  a kernel may read the array on both sides of an `and`
                 if occupancy[b, (z * cells + y) * cells + x] == OCCUPIED:
                     return length * float(k) / float(wp.max(n, 1))
     return length
@@ -102,7 +107,6 @@ def bump(
     poses: wp.array2d(dtype=float),
     targets: wp.array2d(dtype=float),
     blocked: wp.array(dtype=wp.bool),
-    reach: float,
     ground: wp.array3d(dtype=float),
     scene: wp.array(dtype=int),
     edges: wp.array(dtype=float),
@@ -110,19 +114,29 @@ def bump(
     cells: int,
     occupancy: wp.array2d(dtype=wp.uint8),
 ):
-    """What stopped a move is matter, seen or not: the voxel ahead becomes occupied, so that the next path goes around."""
+    """What stopped a move is matter, seen or not: the next voxel ahead becomes occupied, so that the next path goes around."""
     b = wp.tid()
     if not blocked[b]:
         return
     p = wp.vec3(poses[b, 0], poses[b, 1], poses[b, 2])
     direction = wp.normalize(wp.vec3(targets[b, 0], targets[b, 1], targets[b, 2]) - p)
-    p = p + direction * reach
-    x = int(wp.floor(p[0] / cell))
-    y = int(wp.floor(p[1] / cell))
-    if x >= 0 and y >= 0 and x < cells and y < cells:
-        z = height_bin(edges, edges.shape[0] - 1, p[2] - ground[scene[b], y, x])
-        if z >= 0:
-            occupancy[b, (z * cells + y) * cells + x] = OCCUPIED
+    own = int(-1)
+    # From the camera outward in quarter cells; a bin at street level is at most a metre or two high.
+    for k in range(24):
+        q = p + direction * (0.25 * cell * float(k))
+        x = int(wp.floor(q[0] / cell))
+        y = int(wp.floor(q[1] / cell))
+        if x < 0 or y < 0 or x >= cells or y >= cells:
+            return
+        z = height_bin(edges, edges.shape[0] - 1, q[2] - ground[scene[b], y, x])
+        if z < 0:
+            return
+        v = (z * cells + y) * cells + x
+        if k == 0:
+            own = v
+        elif v != own:
+            occupancy[b, v] = OCCUPIED
+            return
 
 
 @dataclass(frozen=True)
@@ -166,7 +180,7 @@ class Executor:
         rows = torch.arange(len(poses), device=self.device)
         waypoint = torch.cat([first[rows, best], target[:, 3:]], 1)
         motion = self.sim.move(poses, waypoint, self.config.max_step, self.config.clearance, maps.scene_index, check=False)
-        maps.launch(bump, (len(poses),), motion.poses.contiguous(), waypoint.contiguous(), motion.blocked, self.config.clearance + 0.4, *place, "occupancy")
+        maps.launch(bump, (len(poses),), motion.poses.contiguous(), waypoint.contiguous(), motion.blocked, *place, "occupancy")
         arrived = (motion.poses[:, :3] - aim).norm(dim=1) < 0.5
         stuck = (cost[rows, best] >= BLOCKED_COST) | (motion.blocked & (motion.travelled < 0.25))
         return Moved(motion.poses, motion.travelled, arrived, stuck & ~arrived)

@@ -41,6 +41,8 @@ class Ceiling:
         self.env, self.candidates, self.device = env, candidates, env.device
         self._generator = torch.Generator().manual_seed(seed)
         self._held = HeldGoals(patience=40)
+        self._chosen = [-1] * env.num_envs  # row of the pool each environment flies to
+        self._banned: list[set[int]] = [set() for _ in range(env.num_envs)]  # rows that turned out unreachable
         camera = env.config.camera
         k = max(1, camera.width // resolution)
         view = Camera(camera.width // k, camera.height // k, camera.fx / k, camera.fy / k, camera.cx / k, camera.cy / k, camera.max_range)
@@ -75,13 +77,18 @@ class Ceiling:
 
     def reset(self, env_ids: Sequence[int]) -> None:
         self._held.forget(env_ids)
+        for e in env_ids:
+            self._chosen[e], self._banned[e] = -1, set()
 
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
         env = self.env
         open_ = self._held.open(context)
         fresh = torch.zeros(len(context.poses), 5, device=self.device)
         # The truth-knowing planner is a reference, not a competitor: it may look at flags on the host.
+        blocked = context.blocked.tolist()
         for e in open_.nonzero()[:, 0].tolist():
+            if blocked[e] and self._chosen[e] >= 0:
+                self._banned[e].add(self._chosen[e])
             pool = self._pools[env.scene_of[e]]
             labels, scored = env.target.labels[e].flatten(), env.target.scored[e].flatten()
             group = self._groups[labels.long()]
@@ -91,7 +98,10 @@ class Ceiling:
             gain = torch.zeros(len(pool.poses), device=self.device).index_add_(0, pool.pose_of, worth[pool.cell_of])
             steps = ((pool.poses[:, :3] - context.poses[e, :3]).norm(dim=1) / context.max_step).ceil().clamp(min=1)
             drawn = torch.randperm(len(pool.poses), generator=self._generator)[: self.candidates].to(self.device)
-            best = drawn[(gain / steps)[drawn].argmax()]
+            value = gain / steps
+            value[list(self._banned[e])] = -1.0
+            best = drawn[value[drawn].argmax()]
+            self._chosen[e] = int(best)
             pose = pool.poses[best]
             fresh[e] = torch.stack([pose[0], pose[1], pose[2], pose[5], pose[4]])
         return self._held.take(context, fresh, open_), None
