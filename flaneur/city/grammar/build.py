@@ -14,6 +14,7 @@ from flaneur.city.assets.materials import MATERIALS
 from flaneur.city.grammar.buildings import build_buildings
 from flaneur.city.grammar.built import BuiltBuilding
 from flaneur.city.grammar.clearance import clear_of_buildings
+from flaneur.city.grammar.edge import cut_at_window
 from flaneur.city.grammar.ground import lay_ground
 from flaneur.city.grammar.ground_mesh import ground_meshes
 from flaneur.city.grammar.mapped import OSM_TYPES, place_mapped
@@ -34,7 +35,7 @@ def build_scene(graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: in
     """Build the city. The same graph, library, plan, seed and catalogue give the same scene, byte for byte."""
     streets = lay_streets(graph)
     ground = lay_ground(graph, streets)
-    buildings = build_buildings(graph, plan, library, seed)
+    buildings = [cut_at_window(b, graph.size) for b in build_buildings(graph, plan, library, seed)]
     sites = survey(graph, streets, ground, buildings)
     stock = Stock(catalogue or load_catalogue(), graph.size, seed, graph.origin.lat if graph.origin else 50.0)
     obstacles = [(b.footprint, -1.0, float(b.prototype.vertices[:, 2].max())) for b in buildings] + [o for b in buildings for o in b.obstacles]
