@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import osmium
+import osmium.geom
 import shapely
 from shapely import wkb
+from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.layout import shapes
 from flaneur.city.layout import tags as values
@@ -182,10 +186,11 @@ def fidelity(path: Path | str, graph: CityGraph, window: Window) -> Fidelity:
     )  # fmt: skip
 
 
-def mapped_buildings(path: Path | str, window: Window) -> dict[tuple[str, int], tuple[dict[str, str], shapely.Geometry]]:
+def mapped_buildings(path: Path | str, window: Window) -> dict[tuple[str, int], tuple[dict[str, str], BaseGeometry]]:
     """Tags and metric outline of each building above ground that touches the window."""
     factory, out = osmium.geom.WKBFactory(), {}
-    for item in osmium.FileProcessor(str(path)).with_areas():
+    items: Iterator[Any] = iter(osmium.FileProcessor(str(path)).with_areas())
+    for item in items:
         if not item.is_area() or item.tags.get("building", "no") in ("no", "construction"):
             continue
         tags = {t.k: t.v for t in item.tags}

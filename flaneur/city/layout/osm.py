@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import osmium
+import osmium.io
+import osmium.osm
 
 from flaneur.errors import UserError
 
@@ -138,6 +141,11 @@ def _open(path: Path) -> tuple[Any, str]:
     return osmium.io.File(str(path), kind), hashlib.sha256(data).hexdigest()
 
 
+def _items(source: Any, kind: Any) -> Iterator[Any]:
+    """All objects of one kind; each is valid only until the next is asked for."""
+    return iter(osmium.FileProcessor(source, kind))
+
+
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:120]
 
@@ -148,7 +156,7 @@ def _tags(item: Any) -> dict[str, str]:
 
 def _read_relations(source: Any) -> tuple[list[Relation], set[int]]:
     kept: dict[int, Relation] = {}
-    for r in osmium.FileProcessor(source, osmium.osm.RELATION):
+    for r in _items(source, osmium.osm.RELATION):
         if r.deleted or r.tags.get("type") not in ("multipolygon", "building", "boundary"):
             continue
         if r.tags.get("type") == "boundary" and not any(k in r.tags for k in AREA_KEYS):
@@ -161,7 +169,7 @@ def _read_relations(source: Any) -> tuple[list[Relation], set[int]]:
 def _read_ways(source: Any, wanted: set[int]) -> dict[int, tuple[list[int], dict[str, str]]]:
     keys = (*AREA_KEYS, *LINE_KEYS)
     ways = {}
-    for w in osmium.FileProcessor(source, osmium.osm.WAY):
+    for w in _items(source, osmium.osm.WAY):
         if not w.deleted and (w.id in wanted or any(k in w.tags for k in keys)):
             ways[w.id] = ([n.ref for n in w.nodes], _tags(w))
     return {k: ways[k] for k in sorted(ways)}
@@ -170,7 +178,7 @@ def _read_ways(source: Any, wanted: set[int]) -> dict[int, tuple[list[int], dict
 def _read_nodes(source: Any) -> tuple[np.ndarray, np.ndarray, list[PointOfInterest]]:
     """Sorted ids [n], lon-lat [n, 2] and the points that mean something."""
     ids, lons, lats, points = [], [], [], {}
-    for n in osmium.FileProcessor(source, osmium.osm.NODE):
+    for n in _items(source, osmium.osm.NODE):
         location = n.location
         if n.deleted or not location.valid():
             continue
