@@ -16,7 +16,7 @@ from flaneur.city.grammar.jobs import Architect, Job, to_shapely
 from flaneur.city.grammar.masses import MassPlan
 from flaneur.city.grammar.mesh import BuildingMesh, build_mesh
 from flaneur.city.grammar.outlines import clean, largest
-from flaneur.city.grammar.surroundings import Surroundings
+from flaneur.city.grammar.surroundings import Surroundings, between_masses
 from flaneur.city.layout.graph import CityGraph
 from flaneur.city.planning.library import CityPlan, RuleLibrary
 from flaneur.city.scene import Prototype
@@ -46,10 +46,10 @@ def build_buildings(graph: CityGraph, plan: CityPlan, library: RuleLibrary, seed
     kinds = around.kinds([p for _, p in flat_plans], [k for k, _ in flat_plans])
     budget = int(np.clip(DETAIL_TRIANGLES / max(len(jobs), 1), *DETAILS_EACH))
     built, at = [], 0
-    for job, plans in zip(jobs, cleaned, strict=True):
-        own = kinds[at : at + len(plans)]
+    for number, (job, plans) in enumerate(zip(jobs, cleaned, strict=True)):
+        own = between_masses(plans, kinds[at : at + len(plans)])
         at += len(plans)
-        if plans and (building := _build(job, plans, own, around, budget)) is not None:
+        if plans and (building := _build(job, plans, own, around, number, budget)) is not None:
             built.append(building)
     return built
 
@@ -75,14 +75,14 @@ def _clean_plans(job: Job, erode: float = 0.0) -> list[MassPlan]:
     return plans
 
 
-def _build(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around: Surroundings, budget: int) -> BuiltBuilding | None:
+def _build(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around: Surroundings, number: int, budget: int) -> BuiltBuilding | None:
     low = min(plan.low for plan in plans)
     if sum(p.polygon.area * (p.height - p.low) for p in plans) < SMALLEST_VOLUME:
         return None
     bounds = shapely.union_all([p.polygon for p in plans]).bounds
     centre = round((bounds[0] + bounds[2]) / 2, 2), round((bounds[1] + bounds[3]) / 2, 2)
     small = plans[0].polygon.area * (job.top - low) < SHED_VOLUME
-    model, mesh = _first_closed(job, plans, kinds, centre, 12 if small else budget)
+    model, mesh = _first_closed(job, plans, kinds, around, number, centre, 12 if small else budget)
     if mesh is None or mesh.volume < SMALLEST_VOLUME:
         return None
     kind = "shed" if mesh.volume < SHED_VOLUME else "skyscraper" if job.top >= SKYSCRAPER_HEIGHT else "building"
@@ -91,14 +91,16 @@ def _build(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around
     return _described(job, prototype, model, plans, kinds, centre)
 
 
-def _first_closed(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], centre: tuple[float, float], budget: int) -> tuple[Model, BuildingMesh | None]:
+def _first_closed(
+    job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around: Surroundings, number: int, centre: tuple[float, float], budget: int
+) -> tuple[Model, BuildingMesh | None]:
     """The full building; where snapping pinches it, the same with its outlines drawn in by 1 and 2 cm, then without roof and details."""
     model = Model()
     for erode, plain in ((0.0, False), (0.01, False), (0.02, False), (0.02, True), (0.06, True)):
         tried = plans if not erode else _clean_plans(job, erode)
-        sides = kinds if not erode else [[["side"] * (len(r.coords) - 1) for r in (p.polygon.exterior, *p.polygon.interiors)] for p in tried]
         if not tried:
             continue
+        sides = kinds if not erode else between_masses(tried, around.kinds([p.polygon for p in tried], [number] * len(tried)))
         model = derive(job, tried, sides, centre, budget, plain)
         mesh = build_mesh(model)
         if mesh is not None:
@@ -107,18 +109,18 @@ def _first_closed(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]],
 
 
 def _described(job: Job, prototype: Prototype, model: Model, plans: list[MassPlan], kinds: list[list[list[str]]], centre: tuple[float, float]) -> BuiltBuilding:
-    x, y = centre
+    cx, cy = centre
     ground = [(p, k) for p, k in zip(plans, kinds, strict=True) if p.low < 0.3] or list(zip(plans, kinds, strict=True))
     footprint = job.footprint if job.mapped else largest(shapely.union_all([p.polygon for p, _ in ground]))
     facades = []
     for p, rings in ground:
         for ring, row in zip((p.polygon.exterior, *p.polygon.interiors), rings, strict=True):
-            corners = list(ring.coords)
+            corners = [(x, y) for x, y in ring.coords]
             facades += [Facade(a, b, p.height - p.roof_height, kind != "party") for a, b, kind in zip(corners, corners[1:], row, strict=False)]
     return BuiltBuilding(
-        prototype, np.array([x, y, 0.0]), footprint, job.block, job.rule, job.style, tint_of(job), job.mapped, job.clipped, job.osm, job.title,
-        entrances=[(round(px + x, 3), round(py + y, 3), float(np.arctan2(oy, ox))) for (px, py), (ox, oy) in model.doors],
-        flat_roofs=[(affinity.translate(p, x, y), z) for p, z in model.flat_roofs],
-        obstacles=[(affinity.translate(p, x, y), low, high) for p, low, high in model.obstacles],
+        prototype, np.array([cx, cy, 0.0]), footprint, job.block, job.rule, job.style, tint_of(job), job.mapped, job.clipped, job.osm, job.title,
+        entrances=[(round(px + cx, 3), round(py + cy, 3), float(np.arctan2(oy, ox))) for (px, py), (ox, oy) in model.doors],
+        flat_roofs=[(affinity.translate(p, cx, cy), z) for p, z in model.flat_roofs],
+        obstacles=[(affinity.translate(p, cx, cy), low, high) for p, low, high in model.obstacles],
         facades=facades,
     )  # fmt: skip

@@ -59,6 +59,7 @@ def derive(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], centre
     model = Model(budget=0 if plain else budget, silhouette=OUTLINE_SHARE / 2 * area if job.mapped else np.inf, top=job.top + (HEIGHT_SHARE * job.top if job.mapped else 2.5))
     attributes = {"choice": job.choice, "balcony_share": job.balcony_share, "style": job.style}
     outlines = [_rounded(affinity.translate(plan.polygon, -centre[0], -centre[1])) for plan in plans]
+    model.ground = [o for o, p in zip(outlines[1:], plans[1:], strict=True) if p.low < 1.0]
     for k, (plan, edge_kinds) in enumerate(zip(plans, kinds, strict=True)):
         shell = model.main if k == 0 else Shell()
         lot = Lot(model, shell, job.rng, attributes, outlines[k], plan.low, edge_kinds)

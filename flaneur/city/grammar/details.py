@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import shapely
 from shapely.geometry import Polygon
 
 from flaneur.city.assets.materials import MATERIALS
-from flaneur.city.grammar.interpreter import Model, Point, Wall
+from flaneur.city.grammar.interpreter import Model, Point, Slope, Wall
 from flaneur.city.grammar.solid import Mapping, Point3, Shell
 from flaneur.city.grammar.styles import Style
 
@@ -137,7 +138,7 @@ def posts(model: Model, height: float, outlines: list[Polygon]) -> None:
         room = outline.buffer(-0.35)
         if room.is_empty:
             continue
-        for x, y in list(room.minimum_rotated_rectangle.exterior.coords)[:4]:
+        for x, y in shapely.get_coordinates(room.minimum_rotated_rectangle)[:4].tolist():
             base: list[Point3] = [(x - 0.12, y - 0.12, 0.0), (x + 0.12, y - 0.12, 0.0), (x + 0.12, y + 0.12, 0.0), (x - 0.12, y + 0.12, 0.0)]
             if outline.contains(Polygon(base)):
                 model.detail(prism(base, [(a, b, height + INTO) for a, b, _ in base], "steel"), 12)
@@ -168,7 +169,8 @@ def on_roof(model: Model, style: Style, rng: np.random.Generator, family: str) -
             if not polygon.contains(Polygon([p[:2] for p in ring])):
                 return
             if model.detail(prism(ring, [(x, y, z + height) for x, y, _ in ring], f"{family}_wall"), 12):
-                model.flat_roofs[k] = (polygon.difference(Polygon([p[:2] for p in ring]).buffer(0.4, join_style="mitre")), z)
+                free = polygon.difference(Polygon([p[:2] for p in ring]).buffer(0.4, join_style="mitre"))
+                model.flat_roofs[k] = (free if isinstance(free, Polygon) else polygon, z)
 
 
 def _direction(polygon: Polygon) -> float:
@@ -183,7 +185,7 @@ def _frame(start: Point, end: Point) -> tuple[Point, Point, float]:
     return along, (-along[1], along[0]), length
 
 
-def _dormers(model: Model, slope, rng: np.random.Generator, family: str) -> None:
+def _dormers(model: Model, slope: Slope, rng: np.random.Generator, family: str) -> None:
     along, inward, length = _frame(slope.start, slope.end)
     width, height, back = 1.5, 1.5, 0.7
     run = height / slope.rise
@@ -211,7 +213,7 @@ def _dormers(model: Model, slope, rng: np.random.Generator, family: str) -> None
         model.detail(shell, 8)
 
 
-def _chimney(model: Model, slope, rng: np.random.Generator) -> None:
+def _chimney(model: Model, slope: Slope, rng: np.random.Generator) -> None:
     along, inward, length = _frame(slope.start, slope.end)
     reach = max(inward[0] * (x - slope.start[0]) + inward[1] * (y - slope.start[1]) for x, y in slope.polygon.exterior.coords)
     s, d = length * rng.uniform(0.25, 0.75), reach * 0.8

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from shapely.geometry import Point
+
 from flaneur.city.assets.facades import FACADES
 from flaneur.city.grammar import details
 from flaneur.city.grammar.interpreter import Mass, Wall
@@ -94,7 +96,7 @@ def ground_floor(wall: Wall, plan: FacadePlan, style: Style, entrance: bool) -> 
     bays = int(wall.bays + 1e-6)
     if entrance and bays >= 1 and abs(wall.u0 - round(wall.u0)) < 1e-6:
         width = wall.width / wall.bays
-        place = int(wall.rng.integers(0, bays)) if shops or bays > 4 else bays // 2
+        place = _door_bay(wall, int(wall.rng.integers(0, bays)) if shops or bays > 4 else bays // 2, bays, width)
         left, door, right = wall.split("x", f"{place * width} | {width} | ~1")
         for part in (left, right):
             _bays(part, plan.family, kind)
@@ -109,6 +111,12 @@ def ground_floor(wall: Wall, plan: FacadePlan, style: Style, entrance: bool) -> 
         details.over_shops(wall, style)
     if hall and wall.kind != "party":
         details.gates(wall, plan.family)
+
+
+def _door_bay(wall: Wall, wished: int, bays: int, width: float) -> int:
+    """The bay nearest to the wished one whose door no other mass of the building stands before."""
+    free = [k for k in range(bays) if not any(o.intersects(Point(wall.point((k + 0.5) * width, 0, 0.3)[:2])) for o in wall.model.ground)]
+    return min(free, key=lambda k: abs(k - wished), default=wished)
 
 
 def _bays(wall: Wall, family: str, kind: str) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from shapely.geometry import MultiPoint, MultiPolygon, Polygon
+from shapely.geometry import MultiPoint, Polygon
 from shapely.geometry.polygon import orient
 
 from flaneur.city.grammar.solid import Mapping, Point3, Shell
@@ -101,6 +101,7 @@ class Model:
     top: float = math.inf  # metres that nothing may stand above
     flat_roofs: list[tuple[Polygon, float]] = field(default_factory=list)  # outline and height of walkable roof
     slopes: list[Slope] = field(default_factory=list)
+    ground: list[Polygon] = field(default_factory=list)  # outlines of the other masses that stand on the ground
     obstacles: list[tuple[Any, float, float]] = field(default_factory=list)  # outline, low and high of what sticks out
     doors: list[tuple[Point, Point]] = field(default_factory=list)  # place of a door and the direction out of it
 
@@ -139,7 +140,7 @@ class Wall(Shape):
     x: Point = (1.0, 0.0)
     width: float = 0.0
     height: float = 0.0
-    kind: str = "side"  # front, side, court, party
+    kind: str = "side"  # front, side, court, party, abutting
     u0: float = 0.0  # bays before this wall on the same facade
     bays: float = 1.0  # bays that it carries; a fraction where a facade runs over several walls
 
@@ -246,7 +247,7 @@ class Lot(Shape):
         if inner is None:
             return None
         ledge = self.polygon.difference(inner.polygon)
-        return None if isinstance(ledge, MultiPolygon) else (self.within(ledge), inner)
+        return (self.within(ledge), inner) if isinstance(ledge, Polygon) else None
 
     def extrude(self, height: float) -> Mass:
         walls = []

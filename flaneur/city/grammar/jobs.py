@@ -66,7 +66,7 @@ class Architect:
         if rule is None or rule.architecture is None or assignment is None:
             return otherwise
         limits = getattr(rule.architecture, name)
-        return float(np.clip(assignment.parameters.get(f"architecture.{name}", limits.default), limits.low, limits.high))
+        return min(max(assignment.parameters.get(f"architecture.{name}", limits.default), limits.low), limits.high)
 
     def style(self, block: int) -> str:
         rule, assignment = self.rule(block)

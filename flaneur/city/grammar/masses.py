@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import shapely
 from shapely import affinity
 from shapely.geometry import LineString, MultiLineString, Polygon, box
 
@@ -75,7 +76,7 @@ def _pitched(site: Site, polygon: Polygon, storeys: int, roof: str, role: str = 
 
 
 def sides(polygon: Polygon) -> tuple[float, float]:
-    ring = polygon.minimum_rotated_rectangle.exterior.coords
+    ring = shapely.get_coordinates(polygon.minimum_rotated_rectangle).tolist()
     return math.dist(ring[0], ring[1]), math.dist(ring[1], ring[2])
 
 
@@ -271,7 +272,7 @@ def civic(site: Site) -> list[MassPlan]:
 
 def church(footprint: Polygon, height: float, tower_at: Point | None = None) -> list[MassPlan]:
     """A nave with a steep roof, and a tower with a spire over one short end (nearest to `tower_at`, else the western); the whole is `height` metres tall."""
-    rectangle = footprint.minimum_rotated_rectangle.exterior.coords
+    rectangle = shapely.get_coordinates(footprint.minimum_rotated_rectangle).tolist()
     (ax, ay), (bx, by), (cx, cy) = rectangle[0], rectangle[1], rectangle[2]
     if math.dist((ax, ay), (bx, by)) > math.dist((bx, by), (cx, cy)):
         (ax, ay), (bx, by), (cx, cy) = rectangle[1], rectangle[2], rectangle[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import shapely
 from shapely.geometry import MultiPolygon, Polygon
@@ -40,9 +41,9 @@ def clean(polygon: Polygon, tolerance: float = 0.04, erode: float = 0.0) -> Poly
     return orient(polygon)
 
 
-def _without_straight(ring: list[Point]) -> list[Point]:
+def _without_straight(ring: Sequence[tuple[float, ...]]) -> list[Point]:
     """Drop repeated corners and those within 2 cm of the line between their neighbours."""
-    points = [(round(x, 2), round(y, 2)) for x, y in ring]
+    points = [(round(p[0], 2), round(p[1], 2)) for p in ring]
     i = 0
     while i < len(points) and len(points) > 3:
         (ax, ay), (bx, by), (cx, cy) = points[i - 1], points[i], points[(i + 1) % len(points)]

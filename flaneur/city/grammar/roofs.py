@@ -17,7 +17,7 @@ from flaneur.city.grammar.solid import Mapping, Point3, Shell
 
 ROOF_SHAPES = ("flat", "gabled", "hipped", "pyramidal", "skillion", "mansard", "gambrel", "dome", "onion")
 DOME = ((0.0, 0.0), (0.9, 0.44), (0.62, 0.79), (0.3, 0.955))  # scale of the outline, share of the height; the first is the base
-ONION = ((0.0, 0.0), (1.14, 0.16), (1.06, 0.36), (0.6, 0.6), (0.2, 0.78))
+ONION = ((0.0, 0.0), (0.82, 0.03), (1.0, 0.28), (0.66, 0.56), (0.2, 0.8))
 # share of the way to the ridge, share of the height
 PROFILES = {"mansard": ((0.28, 0.72), (1.0, 1.0)), "gambrel": ((0.5, 0.72), (1.0, 1.0))}
 

@@ -6,11 +6,31 @@ import numpy as np
 import shapely
 from shapely.geometry import LineString, MultiLineString, Polygon
 
+from flaneur.city.grammar.masses import MassPlan
 from flaneur.city.layout.graph import CityGraph
 
 PARTY_GAP = 0.6  # metres: a neighbour this near leaves no room for windows
 FRONT_REACH = 16.0  # metres from the kerb within which a wall faces the street
 _WALKED = ("pedestrian", "living_street")
+
+
+def between_masses(plans: list[MassPlan], kinds: list[list[list[str]]]) -> list[list[list[str]]]:
+    """Walls against another mass of the same building: party where it hides them whole, abutting where they rise above it."""
+    if len(plans) == 1:
+        return kinds
+    out = []
+    for k, (plan, rings) in enumerate(zip(plans, kinds, strict=True)):
+        others = [p for j, p in enumerate(plans) if j != k and p.low < plan.low + 1.0]
+        rows = []
+        for ring, row in zip((plan.polygon.exterior, *plan.polygon.interiors), rings, strict=True):
+            xy = np.asarray(ring.coords)
+            along = np.diff(xy, axis=0)
+            along /= np.maximum(np.hypot(*along.T), 1e-9)[:, None]
+            points = shapely.points((xy[:-1] + xy[1:]) / 2 + 0.3 * np.stack([along[:, 1], -along[:, 0]], 1))
+            height = np.max([np.where(shapely.contains_properly(p.polygon, points), p.height, 0.0) for p in others], axis=0, initial=0.0) if others else np.zeros(len(points))
+            rows.append([kind if h == 0.0 else "party" if h >= plan.height - 0.5 else "abutting" for kind, h in zip(row, np.broadcast_to(height, len(row)), strict=True)])
+        out.append(rows)
+    return out
 
 
 class Surroundings:
