@@ -57,7 +57,8 @@ class Build(Command):
     model: str = ""
     """Its model; for the planner local the path of a GGUF file."""
 
-    def run(self) -> None:
+    def make(self) -> list[dict]:
+        """Build and describe every city."""
         graphs = list(self._graphs())
         reports = []
         with progress("building", len(graphs)) as advance:
@@ -66,6 +67,10 @@ class Build(Command):
                 folder = self.out / graph.name if self.auto is not None else self.out
                 reports.append(self._build(graph, folder))
             advance(len(graphs))
+        return reports
+
+    def run(self) -> None:
+        reports = self.make()
         if self.json:
             print_json(reports)
             return

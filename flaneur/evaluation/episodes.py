@@ -29,18 +29,21 @@ class PlannerFailure(RuntimeError):
     """A planner raised or returned goals that are no numbers: its rows fail, the others go on."""
 
 
-def run_episodes(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], tick: Callable[[int, int], None] | None = None) -> Iterator[dict[str, Any]]:
+Watch = Callable[[SemanticEnv, int], None]  # after observation t was fused
+
+
+def run_episodes(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], tick: Callable[[int, int], None] | None = None, watch: Watch | None = None) -> Iterator[dict[str, Any]]:
     """Batches of `env.num_envs` episodes; yields what each came to, without the labels that say what it was."""
     for first in range(0, len(episodes), env.num_envs):
         batch = list(episodes[first : first + env.num_envs])
         # A last batch that is not full repeats its first episode; the surplus rows are dropped.
         full = batch + [batch[0]] * (env.num_envs - len(batch))
-        results = _run_batch(env, planner, full, tick)
+        results = _run_batch(env, planner, full, tick, watch)
         for episode, result in zip(batch, results, strict=False):
             yield {"scene_index": episode.scene, "start": episode.start, "seed": episode.seed, **result}
 
 
-def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], tick: Callable[[int, int], None] | None) -> list[dict[str, Any]]:
+def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], tick: Callable[[int, int], None] | None, watch: Watch | None) -> list[dict[str, Any]]:
     length = env.config.episode_length
     env.reset([e.scene for e in episodes], [e.start for e in episodes], [e.seed for e in episodes])
     planner.reset(range(env.num_envs))
@@ -62,6 +65,8 @@ def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], 
         final = info.get("final_scores", final)
         if t < length - 1:  # the last step already shows the next episode
             curves["ccr"].append(coverage(env.map.labels, env.target, table))
+            if watch:
+                watch(env, t)
             path += info["travelled"]
             collisions += (~env.sim.clear(env.poses[:, :3], 0.01, env.map.scene_index)).long()
         for name in ("global_accuracy", "affected_accuracy"):

@@ -39,7 +39,7 @@ def evaluate(world: World, methods: Sequence[str], out: Path, seeds: Sequence[in
             planner = make_planner(method, env, seed)
             try:
                 for row in run_episodes(env, planner, todo, count):
-                    file.append(_label(world, method, row))
+                    file.append(label_row(world, method, row))
             except PlannerFailure as failure:
                 failures.append(str(failure))
     return file, failures
@@ -49,7 +49,7 @@ def _key(world: World, method: str, e: Episode) -> tuple:
     return (method, world.names[e.scene], e.start, e.seed, world.task.evidence)
 
 
-def _label(world: World, method: str, row: dict[str, Any]) -> dict[str, Any]:
+def label_row(world: World, method: str, row: dict[str, Any]) -> dict[str, Any]:
     scene = world.scenes[row["scene_index"]]
     labels = {
         "method": method, "scene": world.names[row.pop("scene_index")], "place_type": scene.place_type, "light": scene.light, "evidence": world.task.evidence,
