@@ -10,7 +10,7 @@ import pytest
 import shapely
 
 from flaneur.city.export.cga import cga_text, identifier
-from flaneur.city.export.cityengine import write_cityengine
+from flaneur.city.export.cityengine import read_design, write_cityengine
 from flaneur.city.export.rule_packages import generate
 from flaneur.city.export.shapefile import write_shapefile
 from flaneur.city.layout.synthetic.city import synthetic_graph
@@ -86,3 +86,17 @@ def test_rule_package_that_is_not_there(tmp_path):
     (tmp_path / "bad.rpk").write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"bad\.rpk"):
         generate(tmp_path / "bad.rpk", [square], [{}], [0])
+
+
+def test_a_built_citys_folder_is_read(planned, tmp_path):
+    graph, library, plan = planned
+    with pytest.raises(UserError, match=r"graph\.json"):
+        read_design(tmp_path)
+    graph.save(tmp_path / "graph.json")
+    with pytest.raises(UserError, match=r"plan\.json: no plan here"):
+        read_design(tmp_path)
+    (tmp_path / "plan.json").write_text(plan.model_dump_json())
+    assert read_design(tmp_path) == (graph, plan, library)
+    (tmp_path / "plan.json").write_text(plan.model_copy(update={"library": "other"}).model_dump_json())
+    with pytest.raises(UserError, match=r"library\.json"):
+        read_design(tmp_path)

@@ -116,4 +116,5 @@ def _histogram(axes: Any, summary: dict[str, Any]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     from matplotlib.patches import Patch
 
-    axes.legend(handles=[Patch(color=INK[g], label=f"{g} ({summary['groups'].get(g, 0):,})") for g in SCALE_GROUPS], fontsize=8, loc="upper center", bbox_to_anchor=(0.45, -0.1), ncols=3, frameon=False)
+    key = [Patch(color=INK[g], label=f"{g} ({summary['groups'].get(g, 0):,})") for g in SCALE_GROUPS]
+    axes.legend(handles=key, fontsize=8, loc="upper center", bbox_to_anchor=(0.45, -0.1), ncols=3, frameon=False)

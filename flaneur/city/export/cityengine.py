@@ -11,12 +11,14 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import shapely
+from pydantic import ValidationError
 
 from flaneur.city.export.cga import cga_text, identifier
 from flaneur.city.export.files import replacing
 from flaneur.city.export.shapefile import write_shapefile
 from flaneur.city.layout.graph import CityGraph, Polygon
 from flaneur.city.planning.library import Assignment, CityPlan, RuleLibrary
+from flaneur.errors import UserError
 
 METRES_PER_DEGREE = 111_320.0
 
@@ -111,3 +113,19 @@ def _readme(graph: CityGraph) -> str:
         "Copy the folders into a CityEngine workspace. Import maps/blocks.shp (or maps/city.osm, which also carries the planned parameters),\n"
         "assign rules/*.cga and let each shape's attribute startRule name its start rule. Put one OBJ per class into assets/.\n"
     )
+
+
+def read_design(folder: Path) -> tuple[CityGraph, CityPlan, RuleLibrary]:
+    """Graph, plan and rule library of a built city's folder: graph.json, plan.json and, unless it is ours, library.json."""
+    from flaneur.city.planning.rules import builtin_library, load_library
+
+    folder = Path(folder)
+    graph = CityGraph.load(folder / "graph.json")
+    try:
+        plan = CityPlan.model_validate_json((folder / "plan.json").read_text("utf-8"))
+    except (OSError, ValidationError) as error:
+        raise UserError(f"{folder}/plan.json: no plan here ({str(error).splitlines()[0]}); build the city with flaneur city build") from None
+    library = load_library(folder / "library.json") if (folder / "library.json").exists() else builtin_library()
+    if library.name != plan.library:
+        raise UserError(f"{folder}/plan.json: field 'library': made with '{plan.library}', which is not beside it; save it there as library.json")
+    return graph, plan, library
