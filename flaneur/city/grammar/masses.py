@@ -147,7 +147,7 @@ def farm(site: Site) -> list[MassPlan]:
     body = box((x0 + x1 - length) / 2, front, (x0 + x1 + length) / 2, front + depth)
     if site.lot.area > 900 and y1 - front - depth > 8:
         body = body.union(box((x0 + x1 - length) / 2, front + depth - 1, (x0 + x1 - length) / 2 + 9.0, min(front + depth + 11, y1)))
-    inside = largest(body.intersection(lot)) if not lot.is_empty else body
+    inside = largest(body if lot.is_empty else body.intersection(lot))
     return [_pitched(site, site.world(inside), max(min(site.storeys, 2), 1), site.roof)]
 
 

@@ -61,6 +61,7 @@ STYLES: dict[str, Style] = {
 }  # fmt: skip
 
 # What the map's `building=` value says beyond the block's style: style, fine name, most storeys where the height is unknown.
+# ruff: noqa: E501
 USES: dict[str, tuple[str | None, str, int]] = {
     "church": ("civic", "church", 3), "cathedral": ("civic", "cathedral", 4), "chapel": ("civic", "chapel", 2), "mosque": ("civic", "mosque", 3), "temple": ("civic", "temple", 3), "synagogue": ("civic", "synagogue", 3),
     "school": ("civic", "school", 4), "university": ("civic", "university building", 6), "hospital": ("civic", "hospital", 8), "public": ("civic", "public building", 5), "civic": ("civic", "civic building", 5),

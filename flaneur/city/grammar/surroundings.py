@@ -27,7 +27,7 @@ def between_masses(plans: list[MassPlan], kinds: list[list[list[str]]]) -> list[
             along = np.diff(xy, axis=0)
             along /= np.maximum(np.hypot(*along.T), 1e-9)[:, None]
             points = shapely.points((xy[:-1] + xy[1:]) / 2 + 0.3 * np.stack([along[:, 1], -along[:, 0]], 1))
-            height = np.max([np.where(shapely.contains_properly(p.polygon, points), p.height, 0.0) for p in others], axis=0, initial=0.0) if others else np.zeros(len(points))
+            height = np.max([np.where(shapely.contains_properly(p.polygon, points), p.height, 0.0) for p in others], axis=0, initial=0.0) if others else np.zeros(len(along))
             rows.append([kind if h == 0.0 else "party" if h >= plan.height - 0.5 else "abutting" for kind, h in zip(row, np.broadcast_to(height, len(row)), strict=True)])
         out.append(rows)
     return out
