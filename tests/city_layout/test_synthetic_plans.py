@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import combinations
 
-import numpy as np
 import pytest
 import shapely
 
@@ -13,7 +13,7 @@ from flaneur.city.layout.check import violations
 from flaneur.city.layout.graph import PLACE_TYPES
 from flaneur.errors import UserError
 
-SEEDS = 20
+SEEDS = 10
 
 
 @pytest.fixture(scope="module", params=PLACE_TYPES)
@@ -43,15 +43,15 @@ def test_same_seed_same_bytes(graphs):
 def test_seeds_look_different(graphs):
     """Street surfaces of two seeds share little more than chance, and no two graphs are alike."""
     surfaces = [shapely.union_all([shapely.LineString(s.line).buffer(3) for s in g.streets]) for g in graphs]
-    shared = np.array([[a.intersection(b).area / a.union(b).area for b in surfaces] for a in surfaces])
-    assert shared[~np.eye(SEEDS, dtype=bool)].max() < 0.6
+    shared = [a.intersection(b).area / a.union(b).area for a, b in combinations(surfaces, 2)]
+    assert max(shared) < 0.6
     assert len({(len(g.streets), len(g.blocks), len(g.lots)) for g in graphs}) > SEEDS // 2
 
 
 def test_suburb_has_turning_circles_and_town_a_market():
-    suburbs = [synthetic_graph("suburb", s) for s in range(8)]
+    suburbs = [synthetic_graph("suburb", s) for s in range(3)]
     assert any(j.radius > 5 for g in suburbs for j in g.junctions)
-    for seed in range(8):
+    for seed in range(3):
         town = synthetic_graph("town", seed)
         assert any(a.kind == "square" and shapes.from_contract(a.polygon).area > 250 for a in town.areas), seed
         assert {"church", "townhall"} <= {lot.use for lot in town.lots}
