@@ -34,8 +34,8 @@ _FIELDS = ("prototype", "position", "yaw", "scale", "tint", "block", "rule", "os
 def build_scene(graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: int, catalogue: Catalogue | None = None, light: str = "day", name: str = "") -> Scene:
     """Build the city. The same graph, library, plan, seed and catalogue give the same scene, byte for byte."""
     streets = lay_streets(graph)
-    ground = lay_ground(graph, streets)
     buildings = [cut_at_window(b, graph.size) for b in build_buildings(graph, plan, library, seed)]
+    ground = lay_ground(graph, streets, np.array([e for b in buildings for e in b.entrances]).reshape(-1, 3))
     sites = survey(graph, streets, ground, buildings)
     stock = Stock(catalogue or load_catalogue(), graph.size, seed, graph.origin.lat if graph.origin else 50.0)
     obstacles = [(b.footprint, -1.0, float(b.prototype.vertices[:, 2].max())) for b in buildings] + [o for b in buildings for o in b.obstacles]

@@ -16,7 +16,7 @@ from flaneur.city.scene import Prototype
 
 TOUCH = 1e-5  # m3 that may be shared
 EAVES = 2.4  # metres
-OVERHANG, NEAR = 1.0, 0.3  # metres around the footprint in which objects above and below EAVES may meet the mesh
+OVERHANG, NEAR = 1.0, 0.3  # metres around footprint, steps and canopies in which objects above and below EAVES may meet the mesh
 
 
 def solid_of(prototype: Prototype) -> Manifold:
@@ -34,7 +34,7 @@ def clear_of_buildings(places: Places, prototypes: list[Prototype], buildings: l
     reach = np.array([np.hypot(*np.abs(p.vertices[:, :2]).max(0)) for p in prototypes])[places.prototype] * places.scale
     height = np.array([p.vertices[:, 2].max() for p in prototypes])[places.prototype] * places.scale + places.position[:, 2]
     far = np.where(height > EAVES, OVERHANG, NEAR)
-    place, building = STRtree([b.footprint for b in buildings]).query(shapely.points(places.position[:, :2]), predicate="dwithin", distance=reach + far)
+    place, building = STRtree([shapely.union_all([b.footprint, *(o[0] for o in b.obstacles)]) for b in buildings]).query(shapely.points(places.position[:, :2]), predicate="dwithin", distance=reach + far)
     below = places.position[place, 2] < top[building]
     place, building = place[below], building[below]
     solids: dict[int, Manifold] = {}

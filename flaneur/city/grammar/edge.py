@@ -11,6 +11,7 @@ from flaneur.city.grammar.built import BuiltBuilding
 from flaneur.city.scene import QUANTUM, Prototype
 
 TOLERANCE = 0.005  # metres
+SIMPLIFY = (0.005, 0.02)  # metres: edges shorter than the file's quantum would open the mesh when it is written
 
 
 def cut_at_window(building: BuiltBuilding, size: float) -> BuiltBuilding:
@@ -29,7 +30,11 @@ def cut_at_window(building: BuiltBuilding, size: float) -> BuiltBuilding:
     solid, materials = _solid(p)
     for normal, offset in planes:
         solid = solid.trim_by_plane(tuple(normal), float(offset))
-    return replace(building, prototype=_prototype(p, solid, materials))
+    for tolerance in SIMPLIFY:
+        cut = _prototype(p, solid.simplify(tolerance), materials)
+        if _closed(cut):
+            return replace(building, prototype=cut)
+    return building
 
 
 def _solid(p: Prototype) -> tuple[Manifold, dict[int, int]]:
@@ -44,6 +49,14 @@ def _solid(p: Prototype) -> tuple[Manifold, dict[int, int]]:
     )  # fmt: skip
     mesh.merge()
     return Manifold(mesh), dict(zip(ids.tolist(), names.tolist(), strict=True))
+
+
+def _closed(p: Prototype) -> bool:
+    """Whether the mesh is watertight once its corners are on the file's quantum."""
+    _, corner = np.unique(np.rint(p.vertices.astype(np.float64) / QUANTUM).astype(np.int64), axis=0, return_inverse=True)
+    f = corner.reshape(-1)[p.faces]
+    edges = np.sort(np.concatenate([f[:, [0, 1]], f[:, [1, 2]], f[:, [2, 0]]]), axis=1)
+    return bool((edges[:, 0] != edges[:, 1]).all() and (np.unique(edges, axis=0, return_counts=True)[1] == 2).all())
 
 
 def _prototype(p: Prototype, solid: Manifold, materials: dict[int, int]) -> Prototype:

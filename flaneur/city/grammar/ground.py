@@ -19,6 +19,7 @@ from flaneur.city.layout.graph import Block, CityGraph, Street
 GRID = 0.01  # metres: every ground vertex is a multiple
 ROAD_LEVEL, BLOCK_LEVEL, WATER_LEVEL = 0.0, 0.12, -0.3  # metres
 SLIVER = 0.3  # m2: smaller faces join a neighbour
+LONGEST_APPROACH, APPROACH_WIDTH = 16.0, 1.4  # metres, of the path from a door to the street
 SIMPLIFY = 0.08  # metres that an outline may move
 BUILT_UP_SHARE, FRONT_DEPTH = 0.2, 4.5  # of a block; metres behind the pavement that are paved in such blocks
 
@@ -102,8 +103,8 @@ class Ground:
         return shapely.union_all([f for f, c, b in zip(self.faces, self.cover, self.block, strict=True) if wanted(c, int(b))])
 
 
-def lay_ground(graph: CityGraph, streets: Streets) -> Ground:
-    """Divide the window. Layers from low to high: carriageway, block, mapped areas, pavement strips, paths."""
+def lay_ground(graph: CityGraph, streets: Streets, doors: np.ndarray | None = None) -> Ground:
+    """Divide the window. Layers from low to high: carriageway, block, mapped areas, paths to `doors` [n, 3] (x, y, yaw that leads out), pavement strips, paths."""
     window = shapely.box(0, 0, graph.size, graph.size)
     layers: list[tuple[BaseGeometry, str, int, int]] = []  # shape, cover, block, street
     blocks = [shapely.set_precision(to_shapely(b.polygon), GRID) for b in graph.blocks]
@@ -118,6 +119,7 @@ def lay_ground(graph: CityGraph, streets: Streets) -> Ground:
     areas = [(to_shapely(a.polygon), AREA_COVER[a.kind]) for a in graph.areas if a.kind in AREA_COVER]
     for shape, cover in sorted(areas, key=lambda a: (_RANK.get(a[1], 1), -a[0].area)):
         layers.append((shape.intersection(open_ground) if cover != "water" else shape.difference(_carriageways(graph, blocks)), cover, -2, -1))
+    layers += [(shape, "footpath", -2, -1) for shape in _approaches(graph, blocks, doors if doors is not None else np.zeros((0, 3)))]
     fronts = [shape for block, shape in zip(graph.blocks, blocks, strict=True) if _built_up(graph, block, shape)]
     if fronts:
         layers.append((_pavements(graph, FRONT_DEPTH).intersection(shapely.union_all(fronts)), "pavement", -2, -1))
@@ -129,6 +131,24 @@ def lay_ground(graph: CityGraph, streets: Streets) -> Ground:
 
 def _carriageways(graph: CityGraph, blocks: list[BaseGeometry]) -> BaseGeometry:
     return shapely.box(0, 0, graph.size, graph.size).difference(shapely.union_all(blocks))
+
+
+def _approaches(graph: CityGraph, blocks: list[BaseGeometry], doors: np.ndarray) -> list[BaseGeometry]:
+    """Paths from front doors straight to the street, through gardens that are not too deep."""
+    road = shapely.union_all([shapely.LineString(s.line).buffer(s.width / 2 + s.pavement - 0.2, cap_style="flat") for s in graph.streets if s.carriageway])
+    gardens = shapely.union_all([shape for block, shape in zip(graph.blocks, blocks, strict=True) if block.type in ("residential", "mixed", "farmland", "civic")])
+    ponds = shapely.union_all([to_shapely(a.polygon) for a in graph.areas if AREA_COVER.get(a.kind) == "water"])
+    out = []
+    for x, y, yaw in doors:
+        ray = shapely.LineString([(x, y), (x + np.cos(yaw) * LONGEST_APPROACH, y + np.sin(yaw) * LONGEST_APPROACH)])
+        reached = ray.intersection(road)
+        if reached.is_empty or ray.distance(ponds) < 1.0:
+            continue
+        length = float(shapely.Point(x, y).distance(reached))
+        if length > 1.0:
+            path = shapely.LineString([(x, y), (x + np.cos(yaw) * (length + 0.3), y + np.sin(yaw) * (length + 0.3))])
+            out.append(path.buffer(APPROACH_WIDTH / 2, cap_style="flat").intersection(gardens))
+    return out
 
 
 def _built_up(graph: CityGraph, block: Block, shape: BaseGeometry) -> bool:

@@ -33,7 +33,7 @@ VARIANTS = {"": (4, 12), "person": (8, 12), "car": (6, 12), "tree": (7, 10)}  # 
 PALM_LATITUDE = 40.0  # degrees
 UNSUITED = {"along_boundary": ("guard rail", "crowd barrier"), "along_kerb": ("table", "traffic cone", "lounger", "skip"), "at_junctions": ("level crossing",)}
 MOUNTS = {"on_roof": "roof", "on_facade": "wall"}
-FLEXIBLE = ("tree", "shrub", "kiosk", "planter")  # where the drawn variant does not fit, the smallest is tried
+FLEXIBLE = ("tree", "shrub", "kiosk", "planter")  # where the drawn variant does not fit, a narrow one is tried
 
 
 @dataclass(frozen=True)
@@ -174,9 +174,9 @@ def _place_group(jobs: list[Job], asset: Asset, function: str, sites: Sites, sto
         rest = places.take(np.setdiff1d(np.arange(len(places)), chosen))
         taken = np.bincount(out[0].block, minlength=len(sites.blocks))
         left = np.delete(limit, chosen) - taken[rest.block]
-        smallest = asset.rows[int(np.argmin(stock.widest[asset.rows]))]
-        rest.prototype = np.full(len(rest), smallest, np.int32)
-        rest.scale = np.full(len(rest), stock.fitting_scale(smallest, 1.0))
+        narrow = asset.rows[np.argsort(stock.widest[asset.rows], kind="stable")][: max(2, len(asset.rows) // 2)]
+        rest.prototype = generator(seed, asset.class_name, function, "smaller").choice(narrow, len(rest))
+        rest.scale = stock.fitting_scale(rest.prototype, np.full(len(rest), 0.85))
         out.append(rest.take(stock.placer.place(rest, region, left, solids)))
     return out
 
