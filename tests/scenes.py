@@ -8,7 +8,10 @@ from flaneur.city.scene import QUANTUM, Instances, Prototype, Scene
 from flaneur.classes import load_classes
 
 SIZE = 200.0
-MATERIALS = ["asphalt", "pavement_slab", "grass", "water", "stone_office_window", "plaster_perimeter_window", "glass_tower_window", "roof_gravel", "car_paint", "steel", "cloth", "wood", "leaves_oak", "glass", "lamp_glass", "concrete_wall"]
+MATERIALS = [
+    "asphalt", "pavement_slab", "grass", "water", "stone_office_window", "plaster_perimeter_window", "glass_tower_window", "roof_gravel",
+    "car_paint", "steel", "cloth", "wood", "leaves_oak", "glass", "lamp_glass", "concrete_wall",
+]  # fmt: skip
 
 
 def _round(a: np.ndarray) -> np.ndarray:
@@ -85,6 +88,7 @@ def prototype(name: str, class_name: str, *parts: tuple[tuple[np.ndarray, np.nda
 
 def _ground() -> list[tuple[Prototype, list[tuple[float, float]]]]:
     """Surfaces with skirts, so that nothing shows between heights: prototype and where its middle lies."""
+
     def slab(w: float, d: float, top: float):
         return prism(rectangle(w, d), -0.45, top)
 
@@ -108,6 +112,7 @@ def _ground() -> list[tuple[Prototype, list[tuple[float, float]]]]:
 
 def _objects(rng: np.random.Generator) -> list[tuple[Prototype, list[tuple[float, float]]]]:
     """Prototype and places. Lanes of places are kept apart so that nothing overlaps."""
+
     def along(n: int, offset: float, low: float = 6.0, high: float = 88.0) -> list[tuple[float, float]]:
         """n places beside the roads, `offset` metres from their middle line, over all four arms and both sides."""
         out = []

@@ -5,6 +5,8 @@ steps, so it can neither enter matter nor jump through a wall, however thin. Nea
 the surface: the move slides, or stops where sliding leads no nearer.
 """
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 
 import warp as wp
@@ -49,7 +51,7 @@ def inside_matter(mesh: wp.uint64, point: wp.vec3) -> bool:
         direction = wp.vec3(r * wp.cos(angle), r * wp.sin(angle), z)
         odd += wp.mesh_query_ray_count_intersections(mesh, point, direction) % 2
         hit = wp.mesh_query_ray(mesh, point, direction, 1.0e6)
-        if hit.result:
+        if hit.result:  # noqa: SIM102  (Warp evaluates both sides of `and`)
             if hit.sign < 0.0:
                 behind += 1
     return 2 * wp.max(odd, behind) > INSIDE_RAYS

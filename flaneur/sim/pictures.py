@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -151,9 +151,9 @@ def write_video(path: Path, frames: Iterable[np.ndarray], count: int, fps: int =
     if path.suffix.lower() not in VIDEO_FORMATS:
         raise UserError(f"{path}: unknown video format '{path.suffix}'; use {', '.join(VIDEO_FORMATS)}")
     temporary = _beside(path)
-    options = {"duration": 1000 / fps, "loop": 0} if path.suffix.lower() == ".gif" else {"fps": fps, "quality": 8, "macro_block_size": 2}
+    options: dict[str, Any] = {"duration": 1000 / fps, "loop": 0} if path.suffix.lower() == ".gif" else {"fps": fps, "quality": 8, "macro_block_size": 2}
     try:
-        with imageio.get_writer(temporary, **options) as writer:
+        with cast(Any, imageio.get_writer(temporary, **options)) as writer:
             for k, image in enumerate(frames):
                 writer.append_data(image)
                 if progress:

@@ -1,5 +1,7 @@
 """RGB: what the light of the scene makes of the surfaces that the first pass found."""
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -21,7 +23,7 @@ wp.set_module_options({"enable_backward": False})
 
 LAMP_GRID = wp.constant(LAMP_CELLS)
 REACH = wp.constant(LAMP_REACH)
-LAMP_STRENGTH = wp.constant(30.0)
+LAMP_STRENGTH = wp.constant(18.0)
 LAMP_BODY = wp.constant(0.6)  # metres of lamp head and pole that shade nothing
 
 
@@ -54,7 +56,7 @@ def lamp_light(scenes: SceneTable, around: Surroundings, s: int, point: wp.vec3,
         cone = wp.smoothstep(0.1, 0.6, direction[2]) + 0.05
         fade = wp.max(1.0 - distance / REACH, 0.0)
         share = LAMP_STRENGTH * wp.max(wp.dot(direction, normal), 0.0) * cone * fade / (distance * distance + 4.0)
-        if share > 0.004:
+        if share > 0.004:  # noqa: SIM102  (Warp evaluates both sides of `and`, and this one is a ray)
             if not wp.mesh_query_ray_anyhit(scenes.mesh[s], point, direction, distance - LAMP_BODY):
                 total += share
     return total
@@ -134,7 +136,7 @@ def shade(scenes: SceneTable, shading: Shading, s: int, origin: wp.vec3, ray: wp
 
     lit = wp.dot(normal, light.sun_direction)
     sun = float(0.0)
-    if lit > 0.0:
+    if lit > 0.0:  # noqa: SIM102
         if not wp.mesh_query_ray_anyhit(scenes.mesh[s], point, light.sun_direction, FAR):
             sun = 1.0
     opened = open_sky(shading.around, s, scenes.size[s], point, normal)
@@ -237,10 +239,14 @@ class ShadingTables:
         table = Shading()
         table.textures = texture_table(scene_set.wp_device)
         table.around = surroundings(scene_set)
-        table.lights = wp.array([light_preset(name) for name in lights], dtype=Light, device=scene_set.wp_device)
         table.hashed = wp.array(np.array(bays, np.uint8), dtype=wp.uint8, device=scene_set.wp_device)
         table.water = classes.index.get("water", -1)
         table.samples = samples
         table.ambient_rays = ambient_rays
         table.pixel = wp.vec2(1.0 / camera.fx, 1.0 / camera.fy)
-        self.table = table
+        self.table, self.device = table, scene_set.wp_device
+        self.set_lights(lights)
+
+    def set_lights(self, lights: list[str]) -> None:
+        """One preset per scene."""
+        self.table.lights = wp.array([light_preset(name) for name in lights], dtype=Light, device=self.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import warp as wp
@@ -62,9 +62,7 @@ class Simulator:
         self.set = SceneSet(scenes, self.device, self.material_row, memory_limit)
         self.scenes = self.set.scenes
         self.sky = self.scenes[0].classes.sky
-        self._lights = [light or scene.light for scene in self.scenes]
-        for name in self._lights:
-            light_preset(name)
+        self.set_light(light)
         self.low, self.high = flight
         self._samples, self._ambient_rays = samples, ambient_rays
         self._rays = wp.array(rays, dtype=wp.vec2, device=self.wp_device)
@@ -90,11 +88,12 @@ class Simulator:
             bad = (~torch.isfinite(poses).all(1)).nonzero()
             if len(bad):
                 raise UserError(f"poses: row {int(bad[0])} is not finite; every pose needs six numbers")
-            if len(poses) and not (0 <= int(scene_index.min()) and int(scene_index.max()) < len(self.scenes)):
-                raise UserError(f"scene_index: values {int(scene_index.min())} to {int(scene_index.max())}; there are {len(self.scenes)} scenes, counted from 0")
+            lowest, highest = (int(scene_index.min()), int(scene_index.max())) if len(poses) else (0, 0)
+            if lowest < 0 or highest >= len(self.scenes):
+                raise UserError(f"scene_index: values {lowest} to {highest}; there are {len(self.scenes)} scenes, counted from 0")
         return poses, scene_index
 
-    def _views(self, poses: Tensor, scene_index: Tensor) -> surface.ViewTable:
+    def _views(self, poses: Tensor, scene_index: Tensor) -> Any:
         count = len(poses)
         views = surface.ViewTable()
         origin = torch.empty((count, 3), device=self.device)
@@ -105,7 +104,7 @@ class Simulator:
         self._launch(surface.place_views, count, [wp.from_torch(poses), views.origin, views.rotation])
         return views
 
-    def _launch(self, kernel: wp.Kernel, dim: int | tuple[int, ...], inputs: list) -> None:
+    def _launch(self, kernel: Any, dim: int | tuple[int, ...], inputs: list) -> None:
         wp.launch(kernel, dim, inputs, device=self.wp_device, stream=self._stream(), record_tape=False)
 
     def render(
@@ -146,6 +145,14 @@ class Simulator:
             self._launch(color, threads, [self.set.table, views, self.shading.table, self._tiles_across, hit_face, hit_at, wp.from_torch(rgb, wp.vec3ub)])
         asked = {"depth": depth, "instance": instance, "label": label, "rgb": rgb, "normal": normal}
         return Frame(**{name: image for name, image in asked.items() if name in outputs})
+
+    def set_light(self, light: str | None) -> None:
+        """Light of all scenes from now on: day, dusk, night or overcast; each scene's own when None."""
+        self._lights = [light or scene.light for scene in self.scenes]
+        for name in self._lights:
+            light_preset(name)  # an unknown name is refused here, not at the first picture
+        if "shading" in self.__dict__:
+            self.shading.set_lights(self._lights)
 
     @cached_property
     def shading(self) -> ShadingTables:
