@@ -168,3 +168,37 @@ class Check(Command):
                 if len(r.violations) > self.limit:
                     print(f"{r.scene}: and {len(r.violations) - self.limit} more")
         return int(any(r.violations for r in reports))
+
+
+@dataclass
+class Fetch(Command):
+    """Get a street map from an Overpass server.
+
+    Examples:
+      flaneur city fetch --place "Krems an der Donau" --out krems.osm
+      flaneur city fetch --window 15.60,48.40,15.61,48.41 --out krems.osm --server URL
+    """
+
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """File that ends in .osm."""
+    place: str = ""
+    """Name of a place."""
+    window: str | None = None
+    """W,S,E,N in degrees."""
+    extent: float = 600.0
+    """Metres each way around a place."""
+    server: str | None = None
+    """Overpass server; default: the public one."""
+    timeout: float = 90.0
+    """Seconds for one answer."""
+
+    def run(self) -> None:
+        from flaneur.city.layout.fetch import OVERPASS, Server, fetch_extract
+        from flaneur.city.layout.window import parse_bounds
+
+        box = parse_bounds(self.window) if self.window else None
+        found = fetch_extract(self.out, self.place, box, self.extent, Server(overpass=self.server or OVERPASS, timeout=self.timeout))
+        if self.json:
+            print_json(asdict(found))
+        else:
+            print(f"{found.path}: {found.streets} streets, {found.areas} areas. {found.attribution}")

@@ -17,11 +17,22 @@ from flaneur.errors import UserError
 COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "city": {
         "build": ("flaneur.cli.city:Build", "street map or synthetic layout -> annotated 3-D city"),
+        "fetch": ("flaneur.cli.city:Fetch", "get a street map from an Overpass server"),
         "check": ("flaneur.cli.city:Check", "placement, volumes, provenance of built cities"),
     },
+    "dataset": {
+        "build": ("flaneur.cli.dataset:Build", "the cities of a manifest"),
+        "stats": ("flaneur.cli.dataset:Stats", "objects, classes, volumes, sizes"),
+        "card": ("flaneur.cli.dataset:Card", "data card and statistics figure"),
+        "push": ("flaneur.cli.dataset:Push", "copy to a folder, S3 or Hugging Face, verified"),
+        "pull": ("flaneur.cli.dataset:Pull", "copy from there, verified"),
+    },
+    "render": ("flaneur.cli.render:Render", "a picture, contact sheet or film of a city"),
+    "view": ("flaneur.cli.render:View", "a city as a page to fly through and click on"),
     "export": ("flaneur.cli.export:Export", "a city as USD, glTF, GeoJSON, Parquet or points"),
     "train": ("flaneur.cli.train:Train", "an agent from a configuration file"),
     "evaluate": ("flaneur.cli.evaluate:Evaluate", "methods on scenes: result rows and the table"),
+    "bench": ("flaneur.cli.bench:Bench", "how fast this machine renders and steps"),
     "demo": ("flaneur.cli.demo:Demo", "a city, three mappers, a table and a page"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),
 }

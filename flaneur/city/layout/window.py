@@ -85,6 +85,12 @@ class Window:
         return (*corners.min(0).tolist(), *corners.max(0).tolist())
 
 
+def parse_bounds(text: str) -> tuple[float, float, float, float]:
+    """W,S,E,N in degrees of any size."""
+    west, south, east, north = _numbers(text, 4, "--window", "W,S,E,N in degrees")
+    return west, south, east, north
+
+
 def _numbers(text: str, n: int, option: str, meaning: str) -> list[float]:
     try:
         values = [float(v) for v in text.split(",")]
