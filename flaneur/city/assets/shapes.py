@@ -200,10 +200,15 @@ def assemble(name: str, class_id: int, fine_name: str, points: np.ndarray, faces
     """A prototype of points [V, 3], faces [F, 3], UVs per corner [F, 3, 2]: vertices are split along UV seams alone."""
     corners = np.concatenate([faces.reshape(-1, 1), np.rint(uv.reshape(-1, 2) / QUANTUM)], 1).astype(np.int64)
     unique, inverse = np.unique(corners, axis=0, return_inverse=True)
+    # Each face starts at its lowest vertex and faces are sorted: files are a sixth smaller.
+    corners_of = inverse.reshape(-1, 3)
+    start = np.argmin(corners_of, 1)[:, None]
+    corners_of = np.take_along_axis(corners_of, (start + np.arange(3)) % 3, 1)
+    order = np.lexsort(corners_of.T[::-1])
     volume = float(np.einsum("fi,fi->f", points[faces[:, 0]], np.cross(points[faces[:, 1]], points[faces[:, 2]])).sum() / 6)
     return Prototype(
-        name, class_id, fine_name, points[unique[:, 0]].astype(np.float32), inverse.reshape(-1, 3).astype(np.int32),
-        (unique[:, 1:] * QUANTUM).astype(np.float32), materials.astype(np.uint16), round(volume, 6),
+        name, class_id, fine_name, points[unique[:, 0]].astype(np.float32), corners_of[order].astype(np.int32),
+        (unique[:, 1:] * QUANTUM).astype(np.float32), materials[order].astype(np.uint16), round(volume, 6),
     )  # fmt: skip
 
 
