@@ -93,7 +93,8 @@ def main() -> None:
         for name, seconds, graph in graphs(options.osm_root, options.synthetic, options.only):
             rows.append(measure(name, seconds, graph, options.scenes or Path(scratch)))
             r = rows[-1]
-            print(f"{name:28s} {r['place_type']:7s} {r['layout_cpu_s'] + r['build_cpu_s']:5.1f} s {r['objects']:6d} objects {r['kB']:4d} kB {r['violations'] or 'ok'} {r['first_violations'][:3] or ''}", flush=True)
+            took = r["layout_cpu_s"] + r["build_cpu_s"]
+            print(f"{name:28s} {r['place_type']:7s} {took:5.1f} s {r['objects']:6d} objects {r['kB']:4d} kB {r['violations'] or 'ok'} {r['first_violations'][:3] or ''}", flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps({"summary": summary(rows), "scenes": rows}, indent=1) + "\n")
     print(json.dumps(summary(rows), indent=1))

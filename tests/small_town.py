@@ -16,7 +16,9 @@ def small_town() -> CityGraph:
     w, e, s, n = 100 - NORTH_SOUTH / 2, 100 + NORTH_SOUTH / 2, 100 - EAST_WEST / 2, 100 + EAST_WEST / 2
     ends = [(0.0, 100.0), (200.0, 100.0), (100.0, 0.0), (100.0, 200.0)]
     streets = [
-        Street(id=k, kind="tertiary" if k < 2 else "residential", carriageway=True, line=[end, (100.0, 100.0)], start=k + 1, end=0, width=EAST_WEST if k < 2 else NORTH_SOUTH, lanes=2)
+        Street(
+            id=k, kind="tertiary" if k < 2 else "residential", carriageway=True, line=[end, (100.0, 100.0)], start=k + 1, end=0, lanes=2, width=EAST_WEST if k < 2 else NORTH_SOUTH
+        )
         for k, end in enumerate(ends)
     ]
     outlines = [(0, 0, w, s), (e, 0, 200, s), (0, n, w, 200), (e, n, 200, 200)]
@@ -33,7 +35,9 @@ def small_town() -> CityGraph:
         blocks=[Block(id=k, type=t, polygon=_rectangle(*o)) for k, (t, o) in enumerate(zip(types, outlines, strict=True))],  # type: ignore[arg-type]
         buildings=buildings,
         areas=[Area(kind="water", polygon=_rectangle(30, 140, 60, 170))],
-        features=[Feature(kind=kind, at=at, osm=OsmRef(type="node", id=500 + k)) for k, (kind, at) in enumerate([("tree", (20.0, 120.0)), ("street_lamp", (40.0, 94.9)), ("fire_hydrant", (60.0, 99.0)), ("tree", (45.0, 150.0))])],
+        features=[Feature(kind=kind, at=at, osm=OsmRef(type="node", id=500 + k)) for k, (kind, at) in enumerate([
+            ("tree", (20.0, 120.0)), ("street_lamp", (40.0, 94.9)), ("fire_hydrant", (60.0, 99.0)), ("tree", (45.0, 150.0)),
+        ])],
         barriers=[Barrier(kind="fence", line=[(10.0, 180.0), (60.0, 180.0)], osm=OsmRef(type="way", id=900))],
     )  # fmt: skip
 
@@ -45,11 +49,23 @@ def _distribution(asset: str, function: str, **parameters: float) -> Distributio
 def small_plan() -> tuple[RuleLibrary, CityPlan]:
     """One rule that uses every distribution function, on all four blocks."""
     distributions = [
-        _distribution("street_lamp", "along_kerb", spacing=25), _distribution("tree", "along_kerb", spacing=12, offset=1.0), _distribution("bench", "along_facade", spacing=15),
-        _distribution("car", "parked_at_kerb", occupancy=0.8), _distribution("car", "in_traffic", density=2), _distribution("bus", "in_traffic", density=0.3), _distribution("car", "in_rows", occupancy=0.7),
-        _distribution("person", "on_pavement", density=6), _distribution("shrub", "in_open_space", density=3), _distribution("tree", "in_open_space", density=0.6), _distribution("fence", "along_boundary"),
-        _distribution("planter", "around_buildings", spacing=6), _distribution("mailbox", "at_entrances"), _distribution("air_conditioner", "on_roof", density=2), _distribution("air_conditioner", "on_facade", density=2),
-        _distribution("traffic_light", "at_junctions"), _distribution("waste_bin", "along_kerb", spacing=30),
+        _distribution("street_lamp", "along_kerb", spacing=25),
+        _distribution("tree", "along_kerb", spacing=12, offset=1.0),
+        _distribution("bench", "along_facade", spacing=15),
+        _distribution("car", "parked_at_kerb", occupancy=0.8),
+        _distribution("car", "in_traffic", density=2),
+        _distribution("bus", "in_traffic", density=0.3),
+        _distribution("car", "in_rows", occupancy=0.7),
+        _distribution("person", "on_pavement", density=6),
+        _distribution("shrub", "in_open_space", density=3),
+        _distribution("tree", "in_open_space", density=0.6),
+        _distribution("fence", "along_boundary"),
+        _distribution("planter", "around_buildings", spacing=6),
+        _distribution("mailbox", "at_entrances"),
+        _distribution("air_conditioner", "on_roof", density=2),
+        _distribution("air_conditioner", "on_facade", density=2),
+        _distribution("traffic_light", "at_junctions"),
+        _distribution("waste_bin", "along_kerb", spacing=30),
     ]  # fmt: skip
     one = lambda v: Range(low=v, high=v, default=v)  # noqa: E731
     architecture = Architecture(style="plaster_perimeter", storeys=one(4), shop_share=one(0.3), balcony_share=one(0.2), coverage=one(0.5))

@@ -72,7 +72,7 @@ def check_scene(scene: Scene, graph: CityGraph | None = None) -> CheckReport:
     return CheckReport(scene.name, int(scene.is_object.sum()), pairs, time.perf_counter() - started, [*found, *overlaps])
 
 
-def _name(scene: Scene, row: int) -> str:
+def _name(scene: Scene, row: int | np.integer) -> str:
     x, y, _ = scene.instances.position[row]
     return f"{scene.classes.names[scene.class_id[row]]} {row} at {x:.1f}, {y:.1f}"
 
@@ -94,7 +94,7 @@ class _Surface:
             owner.append(np.full(int((flat & ~marking).sum()), row))
             guides.append(_long_edges(world[marking | (np.abs(normal[:, 2]) < 1e-6 * np.maximum(length, 1e-12))]))
         self.corners, self.owner, self.guides = np.concatenate(corners), np.concatenate(owner), np.concatenate(guides)
-        self._tree = STRtree(shapely.polygons(self.corners[:, :, :2])) if len(self.corners) else STRtree([])
+        self._tree = STRtree(np.asarray(shapely.polygons(self.corners[:, :, :2]))) if len(self.corners) else STRtree([])
 
     def under(self, xy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Background instance [n] (-1 none) and height [n] of the highest surface at [n, 2]."""
@@ -161,7 +161,7 @@ def _alignment(scene: Scene, surface: _Surface) -> list[Violation]:
     rows = np.flatnonzero(np.isin(names, VEHICLES))
     if not len(rows) or not len(surface.guides):
         return []
-    tree = STRtree(shapely.linestrings(surface.guides))
+    tree = STRtree(np.asarray(shapely.linestrings(surface.guides)))
     step = surface.guides[:, 1] - surface.guides[:, 0]
     heading = np.arctan2(step[:, 1], step[:, 0])
     centre = shapely.points(scene.box[rows, 0, :2])
@@ -169,7 +169,8 @@ def _alignment(scene: Scene, surface: _Surface) -> list[Violation]:
     turn = np.abs((heading[guide] - scene.instances.yaw[rows][vehicle] + np.pi / 2) % np.pi - np.pi / 2)
     best = np.full(len(rows), np.pi / 2)
     np.minimum.at(best, vehicle, turn)
-    return [Violation("vehicle across the lane", (int(r),), float(b), f"{_name(scene, r)} is turned {np.degrees(b):.0f} degrees from its lane") for r, b in zip(rows, best, strict=True) if b > ALIGNMENT]
+    across = [(int(r), float(b)) for r, b in zip(rows, best, strict=True) if b > ALIGNMENT]
+    return [Violation("vehicle across the lane", (r,), b, f"{_name(scene, r)} is turned {np.degrees(b):.0f} degrees from its lane") for r, b in across]
 
 
 def _window(scene: Scene) -> list[Violation]:
@@ -201,7 +202,7 @@ def _overlaps(scene: Scene) -> tuple[list[Violation], int]:
     c, s = np.cos(scene.instances.yaw[rows].astype(np.float64)), np.sin(scene.instances.yaw[rows].astype(np.float64))
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * size[:, None, :2] / 2
     world = np.stack([corners[..., 0] * c[:, None] - corners[..., 1] * s[:, None], corners[..., 0] * s[:, None] + corners[..., 1] * c[:, None]], -1) + centre[:, None, :2]
-    boxes = shapely.polygons(world)
+    boxes = np.asarray(shapely.polygons(world))
     a, b = STRtree(boxes).query(boxes, predicate="intersects")
     low, high = centre[:, 2] - size[:, 2] / 2, centre[:, 2] + size[:, 2] / 2
     volume = scene.volume[rows]
@@ -262,7 +263,8 @@ def _materials(scene: Scene) -> list[Violation]:
     from flaneur.city.assets.materials import MATERIALS
 
     out = [Violation("unknown material", (), 0.0, f"material '{m}' is not in the table") for m in scene.materials if m not in MATERIALS]
-    return out + [Violation("unknown material", (), 0.0, f"prototype {p.name} uses material {p.materials.max()} of {len(scene.materials)}") for p in scene.prototypes if len(p.materials) and p.materials.max() >= len(scene.materials)]
+    beyond = [p for p in scene.prototypes if len(p.materials) and p.materials.max() >= len(scene.materials)]
+    return out + [Violation("unknown material", (), 0.0, f"prototype {p.name} uses material {p.materials.max()} of {len(scene.materials)}") for p in beyond]
 
 
 def _empty(scene: Scene) -> list[Violation]:

@@ -71,7 +71,8 @@ def test_save_and_load_give_equal_content(scene, tmp_path):
 
 def test_same_seed_same_bytes_in_two_processes_and_another_seed_differs(scene, tmp_path):
     checksum = scene.save(tmp_path / "here")
-    subprocess.run([sys.executable, "-c", BUILD, str(tmp_path / "there"), str(Path(__file__).parents[1])], check=True, env={"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONHASHSEED": "7", "PATH": ""})
+    command = [sys.executable, "-c", BUILD, str(tmp_path / "there"), str(Path(__file__).parents[1])]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONHASHSEED": "7", "PATH": ""})
     for name in ("scene.json", "instances.npz", "prototypes.npz"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes(), name
     assert build_scene(small_town(), *small_plan(), 4).save(tmp_path / "other") != checksum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_every_inner_edge_is_shared_by_exactly_two_faces(laid):
     for face in laid[1].faces:
         for ring in (face.exterior, *face.interiors):
             points = [tuple(p) for p in np.rint(np.array(ring.coords) / GRID).astype(int)]
-            count.update(frozenset(e) for e in zip(points, points[1:], strict=False))
+            count.update(frozenset(e) for e in pairwise(points))
     limit = round(200 / GRID)
     for edge, n in count.items():
         a, b = tuple(edge)

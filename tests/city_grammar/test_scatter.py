@@ -27,7 +27,8 @@ PROTOTYPES = [POST, BOX, TREE]
 
 def places(n: int, kind: np.ndarray, xy: np.ndarray, yaw: np.ndarray | float = 0.0) -> Places:
     zero = np.zeros(n)
-    return Places(kind.astype(np.int32), np.column_stack([xy, zero]), np.broadcast_to(yaw, (n,)).astype(float).copy(), np.ones(n), zero.astype(np.int32), zero.astype(np.int16), zero.astype(np.int64), zero.astype(np.uint8))
+    turned = np.broadcast_to(yaw, (n,)).astype(float).copy()
+    return Places(kind.astype(np.int32), np.column_stack([xy, zero]), turned, np.ones(n), zero.astype(np.int32), zero.astype(np.int16), zero.astype(np.int64), zero.astype(np.uint8))
 
 
 @pytest.fixture(scope="module")

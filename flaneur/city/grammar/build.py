@@ -65,7 +65,8 @@ def _block_record(block: Any, assignment: Any) -> dict[str, Any]:
 def _provenance(graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: int) -> dict[str, Any]:
     digest = lambda model: hashlib.sha256(model.model_dump_json().encode()).hexdigest()  # noqa: E731
     return {
-        "generator": f"flaneur {__version__}", "seed": seed, "graph_sha256": digest(graph), "library": library.name, "library_sha256": digest(library), "planner": plan.planner, "plan_sha256": digest(plan),
+        "generator": f"flaneur {__version__}", "seed": seed, "graph_sha256": digest(graph),
+        "library": library.name, "library_sha256": digest(library), "planner": plan.planner, "plan_sha256": digest(plan),
         "source": graph.source, "source_file": graph.source_file, "source_sha256": graph.source_sha256, "repairs": graph.repairs, "plan_repairs": plan.repairs,
     }  # fmt: skip
 
@@ -85,7 +86,8 @@ def _assemble(
     tables = [_rows(objects, stock.tints(objects.prototype, generator(seed, "tints")))]
     single: list[Prototype] = []
     for b in buildings:
-        tables.append(_single(len(stock.prototypes) + len(single), b.position, b.tint, block_rows.get(b.block, -1), rules.get(b.rule, -1), b.osm.id if b.osm else 0, OSM_TYPES[b.osm.type] if b.osm else 0, b.clipped))
+        osm = (b.osm.id, OSM_TYPES[b.osm.type]) if b.osm else (0, 0)
+        tables.append(_single(len(stock.prototypes) + len(single), b.position, b.tint, block_rows.get(b.block, -1), rules.get(b.rule, -1), *osm, b.clipped))
         single.append(b.prototype)
     for prototype, at, block in surfaces:
         tables.append(_single(len(stock.prototypes) + len(single), at, np.full(3, 255, np.uint8), block, -1, 0, 0, False))
@@ -95,7 +97,10 @@ def _assemble(
     columns = {k: v[order] for k, v in columns.items()}
     used, columns["prototype"] = np.unique(columns["prototype"], return_inverse=True)
     every = [*stock.prototypes, *single]
-    types = {"prototype": np.int32, "position": np.float32, "yaw": np.float32, "scale": np.float32, "block": np.int32, "rule": np.int16, "osm_id": np.int64, "osm_type": np.uint8, "tint": np.uint8, "clipped": bool}
+    types = {
+        "prototype": np.int32, "position": np.float32, "yaw": np.float32, "scale": np.float32, "block": np.int32, "rule": np.int16, "osm_id": np.int64,
+        "osm_type": np.uint8, "tint": np.uint8, "clipped": bool,
+    }  # fmt: skip
     return [every[k] for k in used], Instances(**{k: columns[k].astype(types[k]) for k in _FIELDS})
 
 

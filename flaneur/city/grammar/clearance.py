@@ -34,7 +34,8 @@ def clear_of_buildings(places: Places, prototypes: list[Prototype], buildings: l
     reach = np.array([np.hypot(*np.abs(p.vertices[:, :2]).max(0)) for p in prototypes])[places.prototype] * places.scale
     height = np.array([p.vertices[:, 2].max() for p in prototypes])[places.prototype] * places.scale + places.position[:, 2]
     far = np.where(height > EAVES, OVERHANG, NEAR)
-    place, building = STRtree([shapely.union_all([b.footprint, *(o[0] for o in b.obstacles)]) for b in buildings]).query(shapely.points(places.position[:, :2]), predicate="dwithin", distance=reach + far)
+    outlines = [shapely.union_all([b.footprint, *(o[0] for o in b.obstacles)]) for b in buildings]
+    place, building = STRtree(outlines).query(shapely.points(places.position[:, :2]), predicate="dwithin", distance=reach + far)
     below = places.position[place, 2] < top[building]
     place, building = place[below], building[below]
     solids: dict[int, Manifold] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import shapely
@@ -22,7 +23,10 @@ FACADE_LOWEST = 2.6  # metres: nothing on a wall hangs lower
 OVERSAMPLE = 2.2
 
 # How an asset's front (+x) stands to the line it is placed along: "out" looks away from the block (to the street), "in" into it, "along" follows it.
-FACING = {"street_lamp": "out", "bench": "in", "bicycle": "along", "motorcycle": "along", "traffic_sign": "along", "mailbox": "in", "waste_bin": "in", "kiosk": "in", "person": "any", "tree": "any", "shrub": "any"}
+FACING = {
+    "street_lamp": "out", "bench": "in", "bicycle": "along", "motorcycle": "along", "traffic_sign": "along", "mailbox": "in", "waste_bin": "in", "kiosk": "in",
+    "person": "any", "tree": "any", "shrub": "any",
+}  # fmt: skip
 PLANTED = ("shrub",)  # grow out of the soil
 UNIFORM = ("bollard", "street_lamp", "tree", "waste_bin")  # a row along a kerb is of one kind
 _TURN = {"out": -np.pi / 2, "in": np.pi / 2, "along": 0.0}
@@ -138,7 +142,8 @@ def _lanes_proposal(parts: list[Proposal | None]) -> Proposal | None:
     kept = [part for part in parts if part is not None]
     if not kept:
         return None
-    return Proposal(*(np.concatenate([getattr(k, f) for k in kept]) for f in ("variant", "xy", "yaw", "z")), sum(k.limit for k in kept))
+    variant, xy, yaw, z = (np.concatenate([getattr(k, f) for k in kept]) for f in ("variant", "xy", "yaw", "z"))
+    return Proposal(variant, xy, yaw, z, sum(k.limit for k in kept))
 
 
 def in_traffic(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random.Generator) -> Proposal | None:
@@ -215,7 +220,7 @@ def along_boundary(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.r
         # One kind per stretch, with an opening now and then.
         variant = int(asset.draw(rng, 1)[0])
         piece = 2 * float(asset.reach[variant].max()) + 0.06
-        for a, b in zip(inner, inner[1:], strict=False):
+        for a, b in pairwise(inner):
             n = int(np.hypot(*(b - a)) // piece)
             if not n:
                 continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mapbox_earcut
 import numpy as np
 import shapely
@@ -72,7 +74,7 @@ def _edges(ground: Ground) -> list[list[tuple[tuple[int, int], tuple[int, int]]]
         edges = []
         for ring in (face.exterior, *face.interiors):
             p = [tuple(v) for v in np.rint(np.array(ring.coords) / GRID).astype(int).tolist()]
-            edges += list(zip(p, p[1:], strict=False))
+            edges += list(pairwise(p))
         out.append(edges)
     return out
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import shapely
 from shapely import STRtree
@@ -16,7 +18,8 @@ from flaneur.city.grammar.sites import Sites
 from flaneur.city.layout.graph import CityGraph, OsmRef
 
 FEATURE_CLASS = {
-    "tree": "tree", "shrub": "shrub", "street_lamp": "street_lamp", "bench": "bench", "traffic_signals": "traffic_light", "fire_hydrant": "fire_hydrant", "waste_basket": "waste_bin", "waste_disposal": "waste_bin",
+    "tree": "tree", "shrub": "shrub", "street_lamp": "street_lamp", "bench": "bench",
+    "traffic_signals": "traffic_light", "fire_hydrant": "fire_hydrant", "waste_basket": "waste_bin", "waste_disposal": "waste_bin",
     "recycling": "waste_bin", "post_box": "mailbox", "bollard": "bollard", "bicycle_parking": "bicycle", "motorcycle_parking": "motorcycle", "stop_sign": "traffic_sign", "give_way": "traffic_sign",
     "bus_stop": "traffic_sign", "advertising_column": "kiosk",
 }  # fmt: skip
@@ -56,7 +59,8 @@ def _place_points(at: np.ndarray, osm: np.ndarray, asset: Asset, sites: Sites, s
         scale = stock.scales(asset, variant[left], rng)
         n = len(left)
         places = quantise(Places(
-            asset.rows[variant[left]], np.column_stack([xy, np.full(n, BLOCK_LEVEL)]), yaw[left] + toward, scale, _block_of(xy, blocks), np.full(n, -1, np.int16), osm[left, 0], osm[left, 1].astype(np.uint8),
+            asset.rows[variant[left]], np.column_stack([xy, np.full(n, BLOCK_LEVEL)]), yaw[left] + toward, scale,
+            _block_of(xy, blocks), np.full(n, -1, np.int16), osm[left, 0], osm[left, 1].astype(np.uint8),
         ))  # fmt: skip
         chosen = stock.placer.place(places, sites.walkable)
         out.append(places.take(chosen))
@@ -76,7 +80,7 @@ def _onto_walkable(at: np.ndarray, sites: Sites, inside: float) -> tuple[np.ndar
         if np.hypot(near.x - at[k, 0], near.y - at[k, 1]) <= FARTHEST_MOVE:
             out[k] = near.x, near.y
     if not sites.carriageway.is_empty:
-        for k, p in enumerate(shapely.points(out)):
+        for k, p in enumerate(map(shapely.Point, out)):
             road = nearest_points(sites.carriageway, p)[0]
             yaw[k] = np.arctan2(road.y - p.y, road.x - p.x)
     return out, yaw
@@ -101,7 +105,7 @@ def _place_barriers(graph: CityGraph, sites: Sites, stock: Stock, blocks: STRtre
         piece = 2 * float(asset.reach[variant].max()) + 0.06
         turn = 0.0 if asset.reach[variant, 0] >= asset.reach[variant, 1] else np.pi / 2
         line = clean_line(np.array(barrier.line), 0.5)
-        for a, b in zip(line, line[1:], strict=False):
+        for a, b in pairwise(line):
             length = float(np.hypot(*(b - a)))
             for k in range(int(length // piece)):
                 x, y = a + (b - a) * ((k + 0.5) * piece / length)

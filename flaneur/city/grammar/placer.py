@@ -105,7 +105,7 @@ class Placer:
         c, s = np.cos(places.yaw[owner])[:, None], np.sin(places.yaw[owner])[:, None]
         world = np.stack([local[..., 0] * c - local[..., 1] * s, local[..., 0] * s + local[..., 1] * c], -1) + places.position[owner, None, :2]
         heights = self.heights[places.prototype[owner], band] * places.scale[owner, None] + places.position[owner, 2:]
-        return shapely.polygons(world), owner, band, heights[:, 0], heights[:, 1]
+        return np.asarray(shapely.polygons(world)), owner, band, heights[:, 0], heights[:, 1]
 
     def place(self, places: Places, region: BaseGeometry | np.ndarray | None = None, limit: np.ndarray | None = None, solids: bool = True) -> np.ndarray:
         """Rows [k] of `places` that are kept, in order. `region` (one for all, or one per place) must cover the foot; `limit` [n] caps the number per block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import shapely
@@ -116,7 +117,7 @@ def _kerbs(shape: BaseGeometry, size: float) -> list[np.ndarray]:
         polygon = shapely.orient_polygons(polygon)
         for ring in (polygon.exterior, *polygon.interiors):
             p = np.array(ring.coords)
-            at_edge = [any((abs(a[i] - v) < 0.05) and (abs(b[i] - v) < 0.05) for i in (0, 1) for v in (0.0, size)) for a, b in zip(p, p[1:], strict=False)]
+            at_edge = [any((abs(a[i] - v) < 0.05) and (abs(b[i] - v) < 0.05) for i in (0, 1) for v in (0.0, size)) for a, b in pairwise(p)]
             start = at_edge.index(True) + 1 if any(at_edge) else 0
             n = len(at_edge)
             current: list[np.ndarray] = []
@@ -167,7 +168,8 @@ def _between(built: list[BaseGeometry]) -> BaseGeometry:
     ends = np.array([v for v, kept in zip(cells.ridge_vertices, parting, strict=True) if kept]).reshape(-1, 2)
     segments = cells.vertices[ends[(ends >= 0).all(1)]]
     near = segments[(np.abs(segments) < 1e4).all((1, 2))]
-    return shapely.simplify(shapely.line_merge(shapely.multilinestrings(np.round(near, 2))), 1.0) if len(near) else shapely.LineString()
+    lines = shapely.union_all([shapely.LineString(s) for s in np.round(near, 2)])
+    return shapely.line_merge(lines).simplify(1.0)
 
 
 def _bays(ground: BaseGeometry) -> tuple[np.ndarray, list[np.ndarray]]:
