@@ -41,7 +41,7 @@ def bars(index: Index, numbers: dict[str, Any], usd: dict[str, Any]) -> list[dic
         _bar("cbd, town and suburb scenes under 4,000 objects", len(thin), "= 0", not thin, ", ".join(f"{k} {v}" for k, v in thin.items())),
         _bar("instances outside their class's volume range", numbers["outside_range"], "= 0", numbers["outside_range"] == 0),
         _bar("bytes per scene", round(bytes_each), f"<= {SCENE_BYTES:.0f}", bytes_each <= SCENE_BYTES),
-        _bar("USD of the scene nearest 9,300 objects, s", usd["seconds"], f"< {USD_SECONDS:g}", usd["seconds"] < USD_SECONDS, f"{usd['scene']}, {usd['objects']} objects"),
+        _bar("USD of the scene nearest 9,300 objects, CPU s", usd["cpu_seconds"], f"< {USD_SECONDS:g}", usd["cpu_seconds"] < USD_SECONDS, f"{usd['scene']}, {usd['objects']} objects, {usd['wall_seconds']} s on the clock"),
     ]  # fmt: skip
 
 
@@ -52,10 +52,12 @@ def _bar(name: str, value: Any, bar: str, passed: bool, note: str = "") -> dict[
 def measure_usd(folder: Path, index: Index) -> dict[str, Any]:
     record = min(index.scenes, key=lambda r: abs(r.statistics["objects"] - 9300))
     scene = Scene.load(folder / record.path)
+    # CPU time of all threads: at least the wall time of an idle machine, and the same on a busy one.
     with tempfile.TemporaryDirectory() as temporary:
-        start = time.perf_counter()
+        cpu, wall = time.process_time(), time.perf_counter()
         write_usd(scene, Path(temporary) / "city.usdc")
-        return {"scene": record.name, "objects": record.statistics["objects"], "seconds": round(time.perf_counter() - start, 2)}
+        seconds = {"cpu_seconds": round(time.process_time() - cpu, 2), "wall_seconds": round(time.perf_counter() - wall, 2)}
+    return {"scene": record.name, "objects": record.statistics["objects"], **seconds}
 
 
 def main() -> int:
