@@ -53,7 +53,7 @@ class TwinParameters:
             if value.shape != shape or not np.isfinite(value).all():
                 raise UserError(f"twin parameters, field '{name}': expected finite numbers of shape {list(shape)}, found shape {list(value.shape)}")
             object.__setattr__(self, name, value)
-        if not (0 <= self.share_view and 0 <= self.share_patch and self.share_view + self.share_patch <= 1):
+        if min(self.share_view, self.share_patch) < 0 or self.share_view + self.share_patch > 1:
             raise UserError("twin parameters: 'share_view' and 'share_patch' must be shares that add up to at most 1")
 
     def save(self, path: Path) -> None:

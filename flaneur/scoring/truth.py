@@ -19,14 +19,14 @@ from flaneur.classes import SCALE_GROUPS
 from flaneur.errors import UserError
 from flaneur.geometry import Camera, Grid, camera_to_world
 from flaneur.mapping import UNEXPLORED
-from flaneur.mapping.backproject import pixel_rays, points, voxels
+from flaneur.mapping.backproject import points, voxels
 from flaneur.mapping.projection import project_labels
 from flaneur.scoring.lattice import Lattice
 from flaneur.sim import Simulator
 
 MIN_PIXELS = 4  # a cell is scored when one pose sees the surface behind its label with that many pixels of the task's camera
-GRAZING = 0.05  # least cosine between ray and surface when a pixel's footprint is computed
 CHUNK_PIXELS = 1 << 19
+METHOD = 2  # part of the key: truths made another way are not read
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ def ground_heights(scene: Scene, grid: Grid) -> Tensor:
 
 
 def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattice: Lattice | None = None, device: str = "cpu") -> Truth:
-    """Render the lattice once and keep, per voxel and class, the largest surface that one pose sees."""
+    """Render the lattice once; every view gives one vote per voxel, to the class that fills most of what it sees there.
+
+    So the label is the class whose surface is largest as seen over all legal poses, and perfect evidence agrees with it.
+    """
     grid, lattice = grid or Grid(), lattice or Lattice()
     view = lattice.camera(camera)
     sim = Simulator([scene], view, device)
@@ -66,30 +69,28 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
     ground = ground_heights(scene, grid).to(device)
     objects = len(classes.object_ids)  # objects come first in the class list
     layer, total = grid.cells**2, grid.bins * grid.cells**2
-    area = torch.zeros(total * count, device=device)
+    votes = torch.zeros(total * count, device=device)
     seen = torch.zeros(2 * count * layer, device=device)
     owners = (torch.zeros(0, dtype=torch.int64, device=device), torch.zeros(0, device=device))
-    rays = pixel_rays(view, device)
     threshold = MIN_PIXELS * (view.fx / camera.fx) ** 2
     step = max(1, CHUNK_PIXELS // (view.width * view.height))
     for start in range(0, len(poses), step):
         batch = poses[start : start + step]
-        frame = sim.render(batch, torch.zeros(len(batch), dtype=torch.int32, device=device), ("depth", "instance", "label", "normal"))
-        assert frame.depth is not None and frame.label is not None and frame.normal is not None and frame.instance is not None
+        frame = sim.render(batch, torch.zeros(len(batch), dtype=torch.int32, device=device), ("depth", "instance", "label"))
+        assert frame.depth is not None and frame.label is not None and frame.instance is not None
         matrix = camera_to_world(batch)
         voxel, inside = voxels(points(frame.depth, matrix, view), grid, ground)
         inside &= frame.depth > 0
-        cosine = torch.einsum("bij,hwj,bhwi->bhw", matrix[:, :3, :3], rays, frame.normal).abs().clamp(min=GRAZING)
-        footprint = (frame.depth**2 / (view.fx * view.fy) / cosine)[inside]
+        footprint = (frame.depth**2 / (view.fx * view.fy))[inside]  # m2 across the ray
         view_of = torch.arange(len(batch), device=device)[:, None, None].expand_as(voxel)[inside]
         voxel, label, instance = voxel[inside], frame.label[inside].long(), frame.instance[inside].long()
-        _largest(area, view_of, voxel * count + label, footprint)
+        _vote(votes, view_of, voxel, label, count)
         cell, above = voxel % layer, (voxel >= layer).long()
         _largest(seen, view_of, (above * count + label) * layer + cell, torch.ones_like(footprint))
         is_object = label < objects
         owners = _merge_owners(owners, (view_of * layer + cell)[is_object], instance[is_object], footprint[is_object], len(scene.class_id), layer)
-    area, largest = area.view(total, count).max(1)
-    labels = torch.where(area > 0, largest, UNEXPLORED).to(torch.uint8).view(grid.bins, grid.cells, grid.cells)
+    most, largest = votes.view(total, count).max(1)
+    labels = torch.where(most > 0, largest, UNEXPLORED).to(torch.uint8).view(grid.bins, grid.cells, grid.cells)
     truth = Truth(labels, (seen >= threshold).view(2, count, grid.cells, grid.cells), (0, 0, 0), (0, 0, 0))
     owning = _owning_instances(owners, truth.planar().flatten(), torch.from_numpy(scene.class_id.astype(np.int64)).to(device))
     lacking, present = [], []
@@ -105,6 +106,16 @@ def _largest(out: Tensor, view: Tensor, key: Tensor, amount: Tensor) -> None:
     unique, inverse = torch.unique(view * len(out) + key, return_inverse=True)
     sums = torch.zeros(len(unique), device=out.device, dtype=torch.float64).index_add_(0, inverse, amount.double())
     out.scatter_reduce_(0, unique % len(out), sums.float(), "amax")
+
+
+def _vote(votes: Tensor, view: Tensor, voxel: Tensor, label: Tensor, count: int) -> None:
+    """One vote per view and voxel, shared by classes that fill it equally, into `votes` [voxels * classes]."""
+    unique, pixels = torch.unique(view * len(votes) + voxel * count + label, return_counts=True)
+    _, place = torch.unique(unique // count, return_inverse=True)
+    best = torch.zeros(int(place.max()) + 1 if len(place) else 0, dtype=pixels.dtype, device=votes.device).scatter_reduce_(0, place, pixels, "amax")
+    wins = (pixels == best[place]).float()
+    shared = torch.zeros(len(best), device=votes.device).index_add_(0, place, wins)
+    votes.index_add_(0, unique % len(votes), wins / shared[place])
 
 
 def _merge_owners(kept: tuple[Tensor, Tensor], view_cell: Tensor, instance: Tensor, amount: Tensor, instances: int, cells: int) -> tuple[Tensor, Tensor]:
@@ -128,7 +139,7 @@ def _owning_instances(owners: tuple[Tensor, Tensor], planar: Tensor, class_id: T
 # Files --------------------------------------------------------------------------------------------------------------
 def truth_key(scene: Scene, camera: Camera, grid: Grid, lattice: Lattice) -> str:
     """What the truth depends on, hashed: the scene's surfaces and classes, the grid, the camera and the lattice."""
-    digest = hashlib.sha256(json.dumps([asdict(camera), asdict(grid), asdict(lattice), list(scene.classes.names)], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([METHOD, asdict(camera), asdict(grid), asdict(lattice), list(scene.classes.names)], sort_keys=True).encode())
     vertices, faces, _, _, owner = scene.triangles()
     for a in (vertices, faces, owner, scene.class_id, scene.ground):
         digest.update(np.ascontiguousarray(a).tobytes())
