@@ -11,7 +11,9 @@ from flaneur.city.grammar.built import BuiltBuilding
 from flaneur.city.scene import QUANTUM, Prototype
 
 TOLERANCE = 0.005  # metres
-SIMPLIFY = (0.005, 0.02)  # metres: edges shorter than the file's quantum would open the mesh when it is written
+# (metres inside the edge, shortest edge in metres), tried in turn: a wall on the very edge and edges shorter than the
+# file's quantum would open the mesh when it is written.
+CUTS = ((-0.01, 0.001), (0.0, 0.005), (0.02, 0.005), (0.05, 0.02))
 
 
 def cut_at_window(building: BuiltBuilding, size: float) -> BuiltBuilding:
@@ -27,11 +29,12 @@ def cut_at_window(building: BuiltBuilding, size: float) -> BuiltBuilding:
             planes.append((-normal, building.position[axis] - size))
     if not planes:
         return building
-    solid, materials = _solid(p)
-    for normal, offset in planes:
-        solid = solid.trim_by_plane(tuple(normal), float(offset))
-    for tolerance in SIMPLIFY:
-        cut = _prototype(p, solid.simplify(tolerance), materials)
+    whole, materials = _solid(p)
+    for inset, shortest in CUTS:
+        solid = whole
+        for normal, offset in planes:
+            solid = solid.trim_by_plane(tuple(normal), float(offset) + inset)
+        cut = _prototype(p, solid.simplify(shortest), materials)
         if _closed(cut):
             return replace(building, prototype=cut)
     return building
