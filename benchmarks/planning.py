@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--preset", default="default")
     parser.add_argument("--parameters", type=int, default=6)
     parser.add_argument("--attempts", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--base-url", default=PlannerConfig().base_url)
     parser.add_argument("--model", default="")
     parser.add_argument("--machine", default=platform.processor() or platform.machine())

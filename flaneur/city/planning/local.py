@@ -25,7 +25,7 @@ def default_gguf() -> Path:
 
 
 class LocalModel:
-    def __init__(self, gguf: Path | None = None, *, context: int = 8192, threads: int = 2, temperature: float = 0.4) -> None:
+    def __init__(self, gguf: Path | None = None, *, context: int = 8192, threads: int = 1, temperature: float = 0.4) -> None:
         try:
             xllamacpp: Any = importlib.import_module("xllamacpp")
         except ImportError:

@@ -49,7 +49,8 @@ class PlannerConfig:
     """environment variable that holds the server's key"""
     timeout_s: float = 120.0
     retries: int = 3
-    threads: int = 2
+    threads: int = 1
+    """of a local model; llama.cpp's threads wait for each other in a loop, so on a busy machine two are slower than one"""
     price_in: float | None = None
     """per million prompt tokens, for the cost report"""
     price_out: float | None = None
