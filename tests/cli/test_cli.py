@@ -1,0 +1,86 @@
+"""What a person types: help, bad words, bad values, exit codes."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from flaneur.cli.main import COMMANDS, _join_negative_values, main
+
+LEAVES = [name.split() for name in (f"{a} {b}" if isinstance(entry, dict) else a for a, entry in COMMANDS.items() for b in (entry if isinstance(entry, dict) else [""]))]
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_help_fits_a_screen_and_shows_an_example(words: list[str], capsys) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([*words, "--help"])
+    text = capsys.readouterr().out
+    assert stopped.value.code == 0 and "flaneur " + words[0] in text and "Example" in text
+    assert len(text.splitlines()) <= 75
+
+
+def test_overview_and_groups(capsys) -> None:
+    assert main(["--help"]) == 0 and main([]) == 2
+    assert main(["city"]) == 2 and main(["city", "--help"]) == 0
+    assert main(["--version"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["citi"], "unknown command 'citi', did you mean 'city'?"),
+        (["city", "biuld"], "did you mean 'build'?"),
+        (["city", "build", "--out", "x"], "give either --osm FILE or --synthetic"),
+        (["city", "build", "--out", "x", "--osm", "missing.osm"], "missing.osm"),
+        (["city", "check"], "name at least one folder"),
+        (["city", "check", "nowhere"], "no scene here"),
+        (["export", "nowhere", "--out", "x.glb"], "give exactly one of"),
+        (["export", "nowhere", "--gltf", "--out", "x.glb"], "no scene here"),
+        (["render", "nowhere", "--out", "a.png"], "no scene here"),
+        (["evaluate", "random", "--scenes", "nowhere", "--out", "r.jsonl"], "no scenes here"),
+        (["train", "missing.toml", "--scenes", "nowhere", "--out", "r"], "missing.toml: no such file"),
+        (["dataset", "stats", "nowhere"], "no dataset here"),
+        (["dataset", "build", "missing.toml", "--out", "x"], "missing.toml"),
+        (["city", "fetch", "--out", "x.osm"], "give either --place NAME or --window"),
+        (["bench", "render"], "name at least one built city"),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(words: list[str], message: str, capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and error.startswith("flaneur: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_negative_coordinates_are_values() -> None:
+    assert _join_negative_values(["--window", "-74.0,40.7,-73.9,40.8", "--auto", "3"]) == ["--window=-74.0,40.7,-73.9,40.8", "--auto", "3"]
+
+
+def test_export_and_check_of_a_scene(tiny_scene, tmp_path, capsys) -> None:
+    tiny_scene(0).save(tmp_path / "s")
+    assert main(["export", str(tmp_path / "s"), "--parquet", "--out", str(tmp_path / "s.parquet"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["bytes"] > 1000
+    assert main(["view", str(tmp_path / "s"), "--out", str(tmp_path / "s.html")]) == 0
+    assert (tmp_path / "s.html").stat().st_size > 20_000
+
+
+def test_doctor_is_json_on_request(capsys) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] and report["packages"]["torch"]
+
+
+def test_help_needs_no_torch_and_half_a_second() -> None:
+    code = "import sys; from flaneur.cli.main import main; main(['--help']); sys.exit('torch' in sys.modules)"
+    best = 9.0
+    for _ in range(3):
+        start = time.perf_counter()
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.5
