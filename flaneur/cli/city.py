@@ -46,6 +46,8 @@ class Build(Command):
     """Who assigns rules to blocks: rules of our own, an OpenAI-compatible server, a model on this machine, a saved transcript."""
     rules: Path | None = None
     """Another rule library (TOML or JSON)."""
+    pack: list[Path] = field(default_factory=list)
+    """Folders of your own meshes (GLB, OBJ, USD with one pack.toml)."""
     transcript: Path | None = None
     """For the planner replay: what a model's planner wrote."""
     preset: str = "default"
@@ -118,7 +120,13 @@ class Build(Command):
         # Prompts and answers are written beside the city first: a scene that fails must not cost its answers.
         transcript = folder.with_name(f"{folder.name}.transcript.jsonl") if asked else self.transcript
         library, plan = make_plan(graph, self.planner, self.rules, self.seed, transcript, config, usage)
-        scene = build_scene(graph, library, plan, self.seed, light=self.light, name=graph.name)
+        catalogue = None
+        if self.pack:
+            from flaneur.city.assets.catalogue import load_catalogue
+            from flaneur.city.assets.packs import with_packs
+
+            catalogue = with_packs(load_catalogue(), self.pack)
+        scene = build_scene(graph, library, plan, self.seed, catalogue, light=self.light, name=graph.name)
         scene.save(folder)
         graph.save(folder / "graph.json")
         (folder / "plan.json").write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
