@@ -89,14 +89,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/cities.json"))
     options = parser.parse_args()
     rows = []
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         for name, seconds, graph in graphs(options.osm_root, options.synthetic, options.only):
             rows.append(measure(name, seconds, graph, options.scenes or Path(scratch)))
             r = rows[-1]
+            options.out.write_text(json.dumps({"summary": summary(rows), "scenes": rows}, indent=1) + "\n")
             took = r["layout_cpu_s"] + r["build_cpu_s"]
             print(f"{name:28s} {r['place_type']:7s} {took:5.1f} s {r['objects']:6d} objects {r['kB']:4d} kB {r['violations'] or 'ok'} {r['first_violations'][:3] or ''}", flush=True)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"summary": summary(rows), "scenes": rows}, indent=1) + "\n")
     print(json.dumps(summary(rows), indent=1))
 
 
