@@ -5,7 +5,7 @@ are several times as fast. The tree is Warp's; on CUDA the queries of `flaneur.s
 tests hold the two and Embree against each other.
 """
 
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
 # (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 

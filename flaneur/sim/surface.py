@@ -1,6 +1,6 @@
 """The first surface that every pixel sees: depth, instance, label, and on request normal and the hit itself."""
 
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
 # (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 

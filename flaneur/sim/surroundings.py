@@ -1,6 +1,6 @@
 """What lights a surface besides sun and sky: how high its surroundings stand, and the lamps near it."""
 
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
 # (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 

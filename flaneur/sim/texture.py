@@ -1,6 +1,6 @@
 """The material tiles as one packed table with mip levels, and how kernels sample it."""
 
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
 # (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scenes on the device: one merged mesh and its tables per scene, all scenes of a batch at once."""
 
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
 # (Warp compiles kernels from their syntax; Python's types do not describe them.)
 from __future__ import annotations
 
