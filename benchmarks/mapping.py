@@ -14,6 +14,7 @@ import json
 import math
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ from flaneur.scoring import CPU_LATTICE, Lattice, Target, ground_heights, load_t
 from flaneur.sim import Simulator
 
 
-def lattice_of(device: str) -> Lattice:
+def lattice_of(device: str, spacing: float | None = None) -> Lattice:
+    """With a spacing given: coarser in space, but at the task's full resolution."""
+    if spacing is not None:
+        return replace(CPU_LATTICE, spacing=spacing, coarsen=1)
     return CPU_LATTICE if device == "cpu" else Lattice()
 
 
@@ -38,9 +42,9 @@ def plain(values: torch.Tensor) -> Any:
     return [None if math.isnan(v) else round(v, 5) for v in values.flatten().tolist()]
 
 
-def sweep(scene: Scene, folder: Path, camera: Camera, device: str, views: int) -> dict[str, Any]:
+def sweep(scene: Scene, folder: Path, camera: Camera, device: str, views: int, spacing: float | None) -> dict[str, Any]:
     """Poses of the truth's own lattice in random order, at the task's resolution."""
-    lattice = lattice_of(device)
+    lattice = lattice_of(device, spacing)
     truth = load_truth(folder, scene, camera, lattice=lattice, device=device)
     sim, source = Simulator([scene], camera, device), Oracle(scene.classes)
     poses = lattice.poses(sim)
@@ -108,6 +112,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pixels", type=int, default=128)
     parser.add_argument("--views", type=int, default=3000)
+    parser.add_argument("--spacing", type=float, default=None, help="of the sweep's lattice, metres")
     parser.add_argument("--starts", type=int, default=1)
     parser.add_argument("--envs", type=int, default=1)
     parser.add_argument("--steps", type=int, default=100)
@@ -123,7 +128,7 @@ def main() -> None:
         scene = Scene.load(folder)
         common = {"scene": scene.name, "place_type": scene.place_type, "seed": scene.seed}
         if a.what == "sweep":
-            rows.append(common | sweep(scene, folder, camera, a.device, a.views))
+            rows.append(common | sweep(scene, folder, camera, a.device, a.views, a.spacing))
         elif a.what == "ceiling":
             env = make_env(scene, folder, camera, a.device, "oracle")
             planner = Ceiling(env)
