@@ -116,7 +116,8 @@ def newton_rates(sim: Simulator, poses: Tensor, seconds: float) -> dict[str, flo
     for k, prototype in enumerate(rows.prototype.tolist()):
         half = float(rows.yaw[k]) / 2
         place = wp.transform(rows.position[k].tolist(), [0.0, 0.0, math.sin(half), math.cos(half)])
-        builder.add_shape_mesh(-1, xform=place, mesh=meshes[prototype], scale=(float(rows.scale[k]),) * 3)
+        scale = float(rows.scale[k])
+        builder.add_shape_mesh(-1, xform=place, mesh=meshes[prototype], scale=(scale, scale, scale))
     model = builder.finalize(device=str(sim.wp_device))
     sensor = SensorCamera(model, load_textures=False)
     rays = SensorCamera.compute_camera_rays_pinhole(camera.width, camera.height, camera_fov=2 * math.atan(camera.height / 2 / camera.fy), device=model.device)
