@@ -295,6 +295,10 @@ def in_rows(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random.G
         return _proposal(asset, rng, taken[:, :2], taken[:, 2] + np.pi * rng.integers(0, 2, len(taken)))
     if site.open.is_empty:
         return None
+    # Crops and orchards are of one kind, and panels stand end to end along their row.
+    asset = asset.only(np.arange(len(asset.rows)) == asset.draw(rng, 1)[0])
+    across = asset.reach[0, 1] > asset.reach[0, 0]
+    spacing = 2 * float(asset.reach[0].max()) + 0.06 if asset.class_name == "fence" else p["spacing"]
     xy, yaw = [np.zeros((0, 2))], [np.zeros(0)]
     for part in shapely.get_parts(site.open):
         corners = np.array(shapely.minimum_rotated_rectangle(part).exterior.coords) if part.area > 4 else np.zeros((0, 2))
@@ -304,11 +308,11 @@ def in_rows(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.random.G
         u = u / np.hypot(*u)
         v = np.array([-u[1], u[0]])
         local = shapely.get_coordinates(part) @ np.stack([u, v], 1)
-        s, t = (a.ravel() for a in np.meshgrid(np.arange(*_span(local[:, 0], p["spacing"])), np.arange(*_span(local[:, 1], p["row_spacing"]))))
+        s, t = (a.ravel() for a in np.meshgrid(np.arange(*_span(local[:, 0], spacing)), np.arange(*_span(local[:, 1], p["row_spacing"]))))
         xy.append(s[:, None] * u + t[:, None] * v)
-        yaw.append(np.full(len(s), np.arctan2(u[1], u[0])))
+        yaw.append(np.full(len(s), np.arctan2(u[1], u[0]) + (np.pi / 2 if across else 0.0)))
     everything, turned = np.concatenate(xy), np.concatenate(yaw)
-    taken = rng.random(len(everything)) < p["occupancy"]
+    taken = _runs(len(everything), p["occupancy"], rng) if asset.class_name == "fence" else rng.random(len(everything)) < p["occupancy"]
     return _proposal(asset, rng, everything[taken], turned[taken])
 
 

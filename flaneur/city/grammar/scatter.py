@@ -31,7 +31,10 @@ ORDER = (
 TRIANGLES_PER_CLASS = 3000  # of the variants that one scene uses
 VARIANTS = {"": (4, 12), "person": (8, 12), "car": (6, 12), "tree": (7, 10)}  # fewest and most per scene
 PALM_LATITUDE = 40.0  # degrees
-UNSUITED = {"along_boundary": ("guard rail", "crowd barrier"), "along_kerb": ("table", "traffic cone", "lounger", "skip"), "at_junctions": ("level crossing",)}
+UNSUITED = {
+    "along_boundary": ("guard rail", "crowd barrier"), "in_rows": ("guard rail", "crowd barrier", "panel", "wall"), "in_open_space": ("traffic cone", "striped"),
+    "along_kerb": ("table", "traffic cone", "lounger", "skip"), "at_junctions": ("level crossing",),
+}  # fmt: skip
 MOUNTS = {"on_roof": "roof", "on_facade": "wall"}
 FLEXIBLE = ("tree", "shrub", "kiosk", "planter")  # where the drawn variant does not fit, a narrow one is tried
 
