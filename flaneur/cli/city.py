@@ -129,6 +129,7 @@ class Build(Command):
         scene = build_scene(graph, library, plan, self.seed, catalogue, light=self.light, name=graph.name)
         scene.save(folder)
         graph.save(folder / "graph.json")
+        (folder / "library.json").write_text(library.model_dump_json(indent=1) + "\n", "utf-8")
         (folder / "plan.json").write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
         if asked and transcript is not None:
             transcript.replace(folder / "transcript.jsonl")

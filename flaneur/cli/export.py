@@ -12,7 +12,7 @@ import tyro
 from flaneur.cli.console import Command, print_json
 from flaneur.errors import UserError
 
-FORMATS = ("usd", "gltf", "geojson", "geoparquet", "parquet", "points")
+FORMATS = ("usd", "gltf", "geojson", "geoparquet", "parquet", "points", "cityengine")
 
 
 @dataclass
@@ -41,6 +41,8 @@ class Export(Command):
     """The annotation table, one row per object."""
     points: bool = False
     """Points on all surfaces with label, instance and colour."""
+    cityengine: bool = False
+    """CGA text of the rules, blocks and footprints as Shapefile and OSM; OUT is a folder."""
     deinstance: bool = False
     """USD without instancing, as Isaac Sim 4.5 needs it."""
     density: float = 20.0
@@ -81,6 +83,10 @@ class Export(Command):
             from flaneur.city.export.points import write_points
 
             write_points(scene, self.out, density=self.density)
+        elif name == "cityengine":
+            from flaneur.city.export.cityengine import read_design, write_cityengine
+
+            write_cityengine(*read_design(self.scene), self.out)
         elif name == "parquet":
             from flaneur.city.export.annotations import write_parquet
 

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "export": ("flaneur.cli.export:Export", "a city as USD, glTF, GeoJSON, Parquet or points"),
     "train": ("flaneur.cli.train:Train", "an agent from a configuration file"),
     "evaluate": ("flaneur.cli.evaluate:Evaluate", "methods on scenes: result rows and the table"),
+    "map": ("flaneur.cli.map:Map", "the semantic map of a posed RGB-D recording"),
     "bench": ("flaneur.cli.bench:Bench", "how fast this machine renders and steps"),
     "demo": ("flaneur.cli.demo:Demo", "a city, three mappers, a table and a page"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),

@@ -15,7 +15,8 @@ from flaneur.env.config import EnvConfig
 from flaneur.env.semantic import SemanticEnv
 from flaneur.errors import UserError
 from flaneur.geometry import Camera
-from flaneur.perception import EvidenceSource, Oracle, Twin
+from flaneur.perception import EvidenceSource
+from flaneur.perception.sources import make_source
 from flaneur.scoring import CPU_LATTICE, Lattice, load_truth
 from flaneur.scoring.truth import Truth
 
@@ -30,7 +31,7 @@ class TaskConfig:
     lattice: Literal["dense", "cpu"] = "dense"  # poses that decide which cells are scored
     reward: Literal["iou", "ccr"] = "iou"
     map: Literal["default", "paper"] = "default"
-    evidence: str = "twin"  # twin, twin:easy, twin:hard, twin:FILE, oracle
+    evidence: str = "twin"  # see flaneur.perception.sources
     starts: int = 3
     max_range: float = 150.0
 
@@ -54,7 +55,7 @@ class World:
     @property
     def source(self) -> EvidenceSource:
         if self._source is None:
-            self._source = make_source(self.task.evidence, self.scenes[0], self.device)
+            self._source = make_source(self.task.evidence, self.scenes[0].classes, self.device)
         return self._source
 
     def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False) -> SemanticEnv:
@@ -74,23 +75,6 @@ def env_config(task: TaskConfig, num_envs: int, step_metrics: bool = False) -> E
 
 def camera_of(task: TaskConfig) -> Camera:
     return Camera.from_fov(task.image, task.image, 90.0, task.max_range)
-
-
-def make_source(name: str, scene: Scene, device: str) -> EvidenceSource:
-    kind, _, rest = name.partition(":")
-    if kind == "oracle":
-        return Oracle(scene.classes)
-    if kind == "twin":
-        return Twin.named(rest or default_twin(), scene.classes, device)
-    raise UserError(f"unknown evidence '{name}'; known are twin, twin:easy, twin:hard, twin:FILE, oracle")
-
-
-def default_twin() -> str:
-    """The twin that ships, fitted to Lens."""
-    path = Path(__file__).parents[1] / "data" / "twin_lens.json"
-    if not path.is_file():
-        raise UserError(f"{path.name}: no fitted twin ships with this version yet; give --evidence twin:easy or twin:hard")
-    return str(path)
 
 
 def load_world(folder: Path, task: TaskConfig, split: str | None = None, limit: int | None = None, device: str = "cpu", tick: Callable[[int, int, str], None] | None = None) -> World:

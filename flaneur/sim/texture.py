@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from flaneur.city.assets import canvas, facades, materials, tiles
-from flaneur.city.assets.materials import MATERIALS, TILE_SIZE, tile_image
+from flaneur.city.assets.materials import MATERIALS, TILE_SIZE, drawing_digest, tile_image
 
 wp.set_module_options({"enable_backward": False})
 
@@ -56,7 +55,7 @@ def _levels(tile: str) -> np.ndarray:
 
 def _cache_file() -> Path:
     """Drawing 157 tiles takes seconds, so the packed table is kept, under a name that changes with the code that draws it."""
-    source = "".join(inspect.getsource(module) for module in (canvas, facades, materials, tiles)) + inspect.getsource(_levels) + np.__version__
+    source = drawing_digest() + inspect.getsource(_levels)
     root = os.environ.get(CACHE_VARIABLE) or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flaneur"
     return Path(root) / f"tiles-{hashlib.sha256(source.encode()).hexdigest()[:16]}.npy"
 
