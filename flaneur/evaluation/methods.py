@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flaneur.env.semantic import SemanticEnv
 from flaneur.errors import UserError
-from flaneur.planners import Ceiling, Lawnmower, NearestFrontier, RandomGoals
+from flaneur.planners import Ceiling, Lawnmower, NearestFrontier, RandomGoals, Uncertainty, Zhang
 from flaneur.planners.agent import Agent
 from flaneur.planners.base import Planner
 from flaneur.planners.calibrated import ConstantBeta
@@ -23,6 +23,8 @@ BUILTIN: dict[str, Maker] = {
     "lawnmower": lambda env, seed: Lawnmower(),
     "nearest_frontier": lambda env, seed: NearestFrontier(),
     "ceiling": lambda env, seed: Ceiling(env, seed=seed),
+    "uncertainty": lambda env, seed: Uncertainty(seed=seed),
+    "zhang": lambda env, seed: Zhang(),
 }
 
 

@@ -5,5 +5,7 @@ from flaneur.planners.ceiling import Ceiling
 from flaneur.planners.lawnmower import Lawnmower
 from flaneur.planners.nearest_frontier import NearestFrontier
 from flaneur.planners.random_goals import RandomGoals
+from flaneur.planners.uncertainty import Uncertainty
+from flaneur.planners.zhang import Zhang
 
-__all__ = ["Ceiling", "Lawnmower", "NearestFrontier", "Planner", "RandomGoals"]
+__all__ = ["Ceiling", "Lawnmower", "NearestFrontier", "Planner", "RandomGoals", "Uncertainty", "Zhang"]
