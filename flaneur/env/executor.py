@@ -5,6 +5,8 @@ level, across, and to the goal; sideways around and to the goal. Unknown space i
 checked by its own thread, so the cost does not depend on the city.
 """
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import math

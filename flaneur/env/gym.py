@@ -66,7 +66,7 @@ class CityVectorEnv(VectorEnv):
         if seed is not None:
             self.env.seed(seed)
         options = options or {}
-        return self.env.reset(options.get("scenes"), options.get("starts"), bool(options.get("stagger")))
+        return self.env.reset(options.get("scenes"), options.get("starts"), stagger=bool(options.get("stagger")))
 
     def step(self, actions: Any) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]:  # type: ignore[override]
         goal, beta = (actions["goal"], actions.get("beta")) if isinstance(actions, dict) else (actions, None)
@@ -94,9 +94,10 @@ class CityEnv(gymnasium.Env):
         folders = [None if isinstance(s, Scene) else Path(s) for s in given]
         truths = [load_truth(f, s, config.camera, config.grid, lattice or CPU_LATTICE, device) for f, s in zip(folders, scenes, strict=True)]
         classes = scenes[0].classes
+        source: Any = evidence
         if isinstance(evidence, str):
-            evidence = Oracle(classes) if evidence == "oracle" else Twin.named(evidence, classes, device)
-        self.env = SemanticEnv(scenes, truths, evidence, config, device)
+            source = Oracle(classes) if evidence == "oracle" else Twin.named(evidence, classes, device)
+        self.env = SemanticEnv(scenes, truths, source, config, device)
         self.observation_space, self.action_space = observation_space(config, classes), action_space(config, classes)
         self.render_mode = render_mode
 

@@ -4,6 +4,8 @@ A pending observation is sparse: every voxel that a pixel falls in gets a slot, 
 integers (similarity in units of 2^-32), so they do not depend on the order in which threads arrive.
 """
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import warp as wp

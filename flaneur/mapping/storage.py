@@ -55,7 +55,8 @@ def load_map(path: Path, classes: ClassList | None = None, pixels: int = 256 * 2
     names = meta["classes"]
     if classes is not None and names not in (list(classes.names), len(classes)):
         raise UserError(f"{path}: field 'classes' holds {names if isinstance(names, int) else len(names)} classes that are not the {len(classes)} given; continue with the map's own classes")
-    grid = Grid(**{k: tuple(v) if isinstance(v, list) else v for k, v in meta["grid"].items()})
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta["grid"].items()}
+    grid = Grid(**given)
     count = classes if classes is not None else names if isinstance(names, int) else len(names)
     ground = torch.from_numpy(data["ground"])[None]
     maps = SemanticMap(count, grid, MapConfig(**meta["config"]), 1, pixels, meta["logit_scale"], torch.from_numpy(data["class_mean"]), ground, device)

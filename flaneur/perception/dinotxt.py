@@ -40,8 +40,9 @@ class DinoTxt(VisionLanguageSource):
         for field, file in files.items():
             if not file.is_file():
                 raise UserError(f"{file}: missing ({field}); request it at {SOURCE} and give its path")
+        paths: dict[str, Any] = {k: str(v.resolve()) for k, v in files.items()}
         try:
-            loaded: Any = torch.hub.load(str(repository), entry, source="local", **{k: str(v.resolve()) for k, v in files.items()})
+            loaded: Any = torch.hub.load(str(repository), entry, source="local", **paths)
         except (RuntimeError, KeyError, ImportError, OSError) as error:
             raise UserError(f"{repository}: '{entry}' does not load these weights ({str(error).splitlines()[0]}); give the files that belong to it") from None
         model, self.tokenizer = loaded

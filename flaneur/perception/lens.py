@@ -10,6 +10,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as functional
@@ -78,9 +79,9 @@ class Lens(VisionLanguageSource):
             raise UserError(f"{path}: no Lens weights here; train them with `flaneur lens train --out {path}`")
         try:
             with safe_open(path, "pt") as file:
-                meta, tensors = file.metadata() or {}, {k: file.get_tensor(k).float() for k in file.keys()}
-            config = json.loads(meta["config"])
-            network = LensNetwork(LensConfig(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()}))
+                meta, tensors = file.metadata() or {}, {k: file.get_tensor(k).float() for k in file.keys()}  # noqa: SIM118  not a dict
+            config: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(meta["config"]).items()}
+            network = LensNetwork(LensConfig(**config))
             network.load_state_dict({k.removeprefix("network."): v for k, v in tensors.items() if k.startswith("network.")})
             prompts = json.loads(meta["prompts"])
         except Exception as error:

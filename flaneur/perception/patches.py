@@ -1,5 +1,7 @@
 """What is inside each patch: class mixture, instance, distance, how much of its surroundings one instance fills."""
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

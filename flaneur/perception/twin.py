@@ -1,5 +1,7 @@
 """The twin: a fast statistical model of a vision-language model, for training at thousands of steps a second."""
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -124,7 +124,8 @@ def fit(source: EvidenceSource, samples: Samples) -> TwinParameters:
     to_tuple = lambda t: tuple(round(float(x), 4) for x in t)  # noqa: E731
     return TwinParameters(
         f"fitted to {source.name}", tuple(classes.names), response.numpy(), neutral.numpy(), spread.numpy(), salience.numpy(), float(source.logit_scale), samples.grid[1],
-        *(to_tuple(g) for g in gains), to_tuple(noise_distance), to_tuple(noise_light), share_view, share_patch,
+        gain_distance=to_tuple(gains[0]), gain_fill=to_tuple(gains[1]), gain_down=to_tuple(gains[2]), gain_light=to_tuple(gains[3]),
+        noise_distance=to_tuple(noise_distance), noise_light=to_tuple(noise_light), share_view=share_view, share_patch=share_patch,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,9 @@ class TwinParameters:
     def load(cls, path: Path) -> TwinParameters:
         try:
             record = json.loads(Path(path).read_text("utf-8"))
-            return cls(**{k: tuple(v) if isinstance(v, list) and k not in ("response", "neutral", "sigma", "salience") else v for k, v in record.items()})
+            arrays = ("response", "neutral", "sigma", "salience")
+            given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) and k not in arrays else v for k, v in record.items()}
+            return cls(**given)
         except FileNotFoundError:
             raise UserError(f"{path}: no twin parameters here; make them with `flaneur twin fit`") from None
         except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:

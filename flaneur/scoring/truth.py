@@ -172,7 +172,7 @@ def load_truth(folder: Path | None, scene: Scene, camera: Camera, grid: Grid | N
         }
         handle, temporary = tempfile.mkstemp(prefix=".truth.", suffix=".npz", dir=path.parent)
         os.close(handle)
-        np.savez_compressed(temporary, **kept)
+        np.savez_compressed(temporary, allow_pickle=False, **kept)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     return truth
