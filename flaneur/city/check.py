@@ -98,7 +98,8 @@ class _Surface:
 
     def under(self, xy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Background instance [n] (-1 none) and height [n] of the highest surface at [n, 2]."""
-        point, triangle = self._tree.query(shapely.points(xy), predicate="intersects")
+        # A point on the edge of two triangles may miss both by a rounding error.
+        point, triangle = self._tree.query(shapely.points(xy), predicate="dwithin", distance=1e-6)
         order = np.argsort(self.corners[triangle, :, 2].mean(1), kind="stable")
         point, triangle = point[order], triangle[order]
         instance, height = np.full(len(xy), -1), np.full(len(xy), np.nan)

@@ -22,6 +22,7 @@ PARKED = (*QUIET, "tertiary", "secondary")
 IMPORTANCE = ("motorway", "trunk", "primary", "secondary", "tertiary", "unclassified", "residential", "living_street", "service", "track")
 UNMARKED = (*QUIET, "service", "track", "pedestrian")
 CROSSING_DEPTH = 3.0  # metres along the street
+SHORTEST_LANE = 5.0  # metres: on less no vehicle stands
 LONGEST_TRIM = 14.0  # metres that a junction may take of a street
 
 
@@ -89,7 +90,7 @@ def lay_streets(graph: CityGraph) -> Streets:
             elif inward > 0:
                 ends[1] = min(ends[1], at - CROSSING_DEPTH / 2 - 0.8)
         free = cut_line(line, *ends)
-        if free is not None:
+        if free is not None and arc_lengths(free)[-1] > SHORTEST_LANE:
             _divide(streets, row, street, free, tree, (_waits(street, street.start, rank, signals), _waits(street, street.end, rank, signals)))
     for junction in graph.junctions:
         if arms.get(junction.id, 0) > 2:
