@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import shapely
+from shapely import STRtree
 from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.assets.catalogue import Catalogue, Variant
@@ -30,6 +33,7 @@ ORDER = (
 )  # fmt: skip
 TRIANGLES_PER_CLASS = 3000  # of the variants that one scene uses
 VARIANTS = {"": (4, 12), "person": (8, 12), "car": (6, 12), "tree": (7, 10)}  # fewest and most per scene
+KERB_PIECE, KERB_REACH, KERB_TURN = 2.0, 8.0, 0.2  # metres long, metres away, radians: the kerb along which a vehicle stands
 PALM_LATITUDE = 40.0  # degrees
 UNSUITED = {
     "along_boundary": ("guard rail", "crowd barrier"), "in_rows": ("guard rail", "crowd barrier", "panel", "wall"), "in_open_space": ("traffic cone", "striped"),
@@ -169,6 +173,9 @@ def _place_group(jobs: list[Job], asset: Asset, function: str, sites: Sites, sto
     if not parts:
         return []
     places, limit = Places.join(parts), np.concatenate(limits)
+    if function in ("in_traffic", "parked_at_kerb"):
+        along = _along_kerb(places, sites)
+        places, limit = places.take(along), limit[along]
     region = np.array(within, dtype=object) if function == "on_roof" else _region(function, asset.class_name, sites)
     solids = function != "on_roof"
     chosen = stock.placer.place(places, region, limit, solids)
@@ -182,6 +189,19 @@ def _place_group(jobs: list[Job], asset: Asset, function: str, sites: Sites, sto
         rest.scale = stock.fitting_scale(rest.prototype, np.full(len(rest), 0.85))
         out.append(rest.take(stock.placer.place(rest, region, left, solids)))
     return out
+
+
+def _along_kerb(places: Places, sites: Sites) -> np.ndarray:
+    """Rows [k] of vehicles that have a kerb beside them; where streets fan out into a square nobody could tell their lane."""
+    segments = np.array([pair for site in sites.blocks for kerb in site.kerbs for pair in pairwise(kerb)]).reshape(-1, 2, 2)
+    step = segments[:, 1] - segments[:, 0]
+    long = np.hypot(*step.T) > KERB_PIECE
+    if not long.any():
+        return np.arange(len(places))
+    heading = np.arctan2(step[long, 1], step[long, 0])
+    vehicle, kerb = STRtree(np.asarray(shapely.linestrings(segments[long]))).query(shapely.points(places.position[:, :2]), predicate="dwithin", distance=KERB_REACH)
+    turn = np.abs((heading[kerb] - places.yaw[vehicle] + np.pi / 2) % np.pi - np.pi / 2)
+    return np.unique(vehicle[turn < KERB_TURN])
 
 
 def _places(proposal: Proposal, asset: Asset, job: Job, stock: Stock, rng: np.random.Generator) -> Places:
