@@ -20,7 +20,7 @@ from flaneur.agent.network import NetworkConfig, PolicyNetwork
 from flaneur.agent.policy import decide, observe
 from flaneur.agent.ppo import PpoConfig, Updater
 from flaneur.agent.rollout import Collector
-from flaneur.configuration import to_values
+from flaneur.configuration import from_values, to_values
 from flaneur.env.semantic import SemanticEnv
 from flaneur.env.state import restore_env, save_env
 from flaneur.errors import UserError
@@ -37,6 +37,7 @@ class TrainConfig:
     num_envs: int = 64
     rollout: int = 16  # steps per environment and update
     reward_scale: float = 10.0
+    reward_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)  # of the groups' gains: small, medium, large
     decay: bool = True  # the learning rate falls linearly to zero
     latent: int = 256
     widths: tuple[int, ...] = (32, 64, 128)
@@ -77,7 +78,7 @@ class Trainer:
         rank_seed = config.seed * 1000 + distributed.rank()
         self.sampling = torch.Generator(env.device).manual_seed(rank_seed)
         self.shuffling = torch.Generator().manual_seed(rank_seed + 1)
-        self.collector = Collector(env, self.network, config.ppo, config.reward_scale, self.sampling)
+        self.collector = Collector(env, self.network, config.ppo, config.reward_scale, self.sampling, config.reward_weights)
         self.done_updates, self.best, self.seconds = 0, -np.inf, 0.0
         self.curve: list[dict[str, float]] = []
 
@@ -183,8 +184,10 @@ class Trainer:
 
     def restore(self) -> None:
         tensors, values = load_tensors(self._state_path())
-        if values["training"] != to_values(self.config):
-            changed = [k for k, v in to_values(self.config).items() if values["training"].get(k) != v]
+        # Read back through the dataclass: a field that came later has its default in an older state.
+        begun = to_values(from_values(TrainConfig, values["training"], str(self.folder)))
+        if begun != to_values(self.config):
+            changed = [k for k, v in to_values(self.config).items() if begun[k] != v]
             raise UserError(f"{self.folder}: was begun with another configuration (field '{changed[0]}'); give another --out or the same configuration")
 
         def group(prefix: str) -> dict[str, Tensor]:

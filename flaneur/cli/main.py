@@ -33,6 +33,8 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "train": ("flaneur.cli.train:Train", "an agent from a configuration file"),
     "evaluate": ("flaneur.cli.evaluate:Evaluate", "methods on scenes: result rows and the table"),
     "map": ("flaneur.cli.map:Map", "the semantic map of a posed RGB-D recording"),
+    "experiment": ("flaneur.cli.experiment:Experiment", "a table or figure of the paper, on your cities"),
+    "report": ("flaneur.cli.experiment:Report", "a page, tables and figures from results"),
     "bench": ("flaneur.cli.bench:Bench", "how fast this machine renders and steps"),
     "demo": ("flaneur.cli.demo:Demo", "a city, three mappers, a table and a page"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),

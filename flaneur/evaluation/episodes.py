@@ -56,11 +56,11 @@ def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], 
     final: dict[str, Tensor] = {}
     for t in range(length):
         poses.append(env.poses.clone())
-        start = _now(env.device)
+        start = now(env.device)
         goal, beta = _plan(planner, env)
-        planned = _now(env.device)
+        planned = now(env.device)
         _, _, _, _, info = env.step(goal, beta)
-        seconds["step"] += _now(env.device) - planned
+        seconds["step"] += now(env.device) - planned
         seconds["plan"] += planned - start
         final = info.get("final_scores", final)
         if t < length - 1:  # the last step already shows the next episode
@@ -111,7 +111,7 @@ def _plain(x: Tensor) -> Any:
     return one(x.double().tolist())
 
 
-def _now(device: torch.device) -> float:
+def now(device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flaneur.env.semantic import SemanticEnv
 from flaneur.errors import UserError
-from flaneur.planners import Ceiling, Lawnmower, NearestFrontier, RandomGoals, Uncertainty, Zhang
+from flaneur.planners import ActiveSGM, Ceiling, Lawnmower, NearestFrontier, RandomGoals, RayFronts, Uncertainty, Zhang
 from flaneur.planners.agent import Agent
 from flaneur.planners.base import Planner
 from flaneur.planners.calibrated import ConstantBeta
@@ -25,6 +25,8 @@ BUILTIN: dict[str, Maker] = {
     "ceiling": lambda env, seed: Ceiling(env, seed=seed),
     "uncertainty": lambda env, seed: Uncertainty(seed=seed),
     "zhang": lambda env, seed: Zhang(),
+    "rayfronts": lambda env, seed: RayFronts(seed=seed),
+    "activesgm": lambda env, seed: ActiveSGM(seed=seed),
 }
 
 

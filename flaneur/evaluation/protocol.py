@@ -8,17 +8,41 @@ from typing import Any
 
 from flaneur import __version__
 from flaneur.classes import SCALE_GROUPS
-from flaneur.evaluation.episodes import Episode, PlannerFailure, run_episodes
+from flaneur.env.semantic import SemanticEnv
+from flaneur.evaluation.episodes import Episode, PlannerFailure, Watch, run_episodes
 from flaneur.evaluation.methods import make_planner
 from flaneur.evaluation.results import ResultFile
 from flaneur.evaluation.setup import World
+from flaneur.planners.base import Planner
 
 Tick = Callable[[str, int, int], None]  # method, steps done, steps in all
 
 
-def evaluate(world: World, methods: Sequence[str], out: Path, seeds: Sequence[int] = (0,), num_envs: int = 8, step_metrics: bool = False, tick: Tick | None = None) -> tuple[ResultFile, list[str]]:
+class Study:
+    """What an experiment may change about an evaluation: how methods are made, who watches, what a row says besides."""
+
+    def planner(self, method: str, env: SemanticEnv, seed: int) -> Planner:
+        return make_planner(method, env, seed)
+
+    def watch(self, method: str, env: SemanticEnv, seed: int) -> Watch | None:
+        return None
+
+    def finish(self, row: dict[str, Any]) -> dict[str, Any]:
+        return row
+
+
+def evaluate(
+    world: World,
+    methods: Sequence[str],
+    out: Path,
+    seeds: Sequence[int] = (0,),
+    num_envs: int = 8,
+    step_metrics: bool = False,
+    tick: Tick | None = None,
+    study: Study | None = None,
+) -> tuple[ResultFile, list[str]]:
     """Fill in the rows that are missing. Returns the file and one line for every method that failed."""
-    file = ResultFile(out)
+    file, study = ResultFile(out), study or Study()
     failures: list[str] = []
     for method in methods:
         for seed in seeds:
@@ -36,10 +60,10 @@ def evaluate(world: World, methods: Sequence[str], out: Path, seeds: Sequence[in
                 if tick:
                     tick(method, steps, total)
 
-            planner = make_planner(method, env, seed)
+            planner, watch = study.planner(method, env, seed), study.watch(method, env, seed)
             try:
-                for row in run_episodes(env, planner, todo, count):
-                    file.append(label_row(world, method, row))
+                for row in run_episodes(env, planner, todo, count, watch):
+                    file.append(study.finish(label_row(world, method, row)))
             except PlannerFailure as failure:
                 failures.append(str(failure))
     return file, failures

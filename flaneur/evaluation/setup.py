@@ -20,6 +20,9 @@ from flaneur.perception.sources import make_source
 from flaneur.scoring import CPU_LATTICE, Lattice, load_truth
 from flaneur.scoring.truth import Truth
 
+# The coarsest is for invented scenes in tests.
+LATTICES = {"dense": Lattice(), "cpu": CPU_LATTICE, "smoke": Lattice(spacing=30.0, altitudes=(2.0, 12.0, 40.0), headings=4, pitches=(0.0, -60.0))}
+
 
 @dataclass(frozen=True)
 class TaskConfig:
@@ -28,7 +31,7 @@ class TaskConfig:
     image: int = 256  # pixels a side; the demo uses 128
     episode_length: int = 384
     cells: int = 256
-    lattice: Literal["dense", "cpu"] = "dense"  # poses that decide which cells are scored
+    lattice: Literal["dense", "cpu", "smoke"] = "dense"  # poses that decide which cells are scored
     reward: Literal["iou", "ccr"] = "iou"
     map: Literal["default", "paper"] = "default"
     evidence: str = "twin"  # see flaneur.perception.sources
@@ -80,7 +83,7 @@ def camera_of(task: TaskConfig) -> Camera:
 def load_world(folder: Path, task: TaskConfig, split: str | None = None, limit: int | None = None, device: str = "cpu", tick: Callable[[int, int, str], None] | None = None) -> World:
     """Scenes of a data set (or one scene folder, or a folder of scenes) with their truths, computed where absent."""
     folders = scene_folders(Path(folder), split)[:limit]
-    lattice = CPU_LATTICE if task.lattice == "cpu" else Lattice()
+    lattice = LATTICES[task.lattice]
     config = env_config(task, 1)
     scenes, truths, checksums = [], [], []
     for i, path in enumerate(folders):

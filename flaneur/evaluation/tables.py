@@ -19,8 +19,10 @@ STRICT = ("strict_miou", "background_wrong", "nll", "ece")
 TITLES = {
     "small": "CCR small", "medium": "CCR medium", "large": "CCR large", "ocr": "OCR", "var": "Var", "mauc": "mAUC", "miou": "mIoU", "f1": "F1",
     "strict_miou": "strict mIoU", "background_wrong": "background wrong", "nll": "NLL", "ece": "ECE", "path_m": "path m", "collisions": "collisions", "plan_ms": "plan ms", "step_ms": "step ms",
+    "map_ms": "map ms", "evidence_ms": "evidence ms", "render_ms": "render ms", "other_ms": "other ms", "total_ms": "total ms",
+    "global_area": "global-map accuracy", "affected_area": "affected-grid accuracy", "ocr_area": "OCR, mean over steps",
 }  # fmt: skip
-PERCENT = frozenset((*MAIN, *ADDITIONAL, "strict_miou", "background_wrong", "ece")) - {"var"}
+PERCENT = frozenset((*MAIN, *ADDITIONAL, "strict_miou", "background_wrong", "ece", "global_area", "affected_area", "ocr_area")) - {"var"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ def episode_values(row: dict[str, Any]) -> dict[str, float]:
         out[name] = 100 * number(scores[name])
     out["nll"] = number(scores["nll"])
     out |= {"path_m": number(row["path_m"]), "collisions": number(row["collisions"])}
+    if "curve_area" in row:
+        out["ocr_area"] = 100 * _nanmean([number(v) for v in row["curve_area"]])
+    for name in ("global", "affected"):
+        if f"{name}_accuracy" in row.get("curves", {}):
+            out[f"{name}_area"] = 100 * _nanmean([number(v) for v in row["curves"][f"{name}_accuracy"]])
     return out | {k: number(v) for k, v in row["seconds"].items()}
 
 

@@ -1,4 +1,4 @@
-"""A planner whose motion is another's and whose beta is a constant: the reference calibrations `fixed` and `group`."""
+"""Planners whose motion is another's: beta a constant (the references `fixed` and `group`), or a third planner's."""
 
 from __future__ import annotations
 
@@ -24,3 +24,19 @@ class ConstantBeta:
         goal, _ = self.motion.plan(context)
         beta = torch.tensor(self.beta, device=goal.device)
         return goal, beta[None, :, None, None].expand(len(goal), -1, 1, 1)
+
+
+class BorrowedBeta:
+    """Module swap X/Y: two whole planners see the same context; the goals are the first's, beta is the second's."""
+
+    def __init__(self, motion: Planner, calibration: Planner, name: str) -> None:
+        self.motion, self.calibration, self.name = motion, calibration, name
+
+    def reset(self, env_ids: Sequence[int]) -> None:
+        self.motion.reset(env_ids)
+        self.calibration.reset(env_ids)
+
+    def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
+        goal, _ = self.motion.plan(context)
+        _, beta = self.calibration.plan(context)
+        return goal, beta

@@ -1,0 +1,134 @@
+"""`flaneur experiment` and `flaneur report`: the paper's tables and figures as one command each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from flaneur.cli.console import Command, print_json, print_table, progress
+from flaneur.cli.evaluate import choose_device
+from flaneur.errors import UserError
+
+
+@dataclass
+class Experiment(Command):
+    """Run one experiment of the paper into a folder. Run again to go on where it stopped.
+
+    Names: main, ablation, k-sweep, fixed-scaling, module-swap, cca, timing, pareto, curves, steps, qualitative,
+    dataset, or a TOML file of your own. With --budget smoke everything is tiny and invented, agents included: it
+    shows that the experiment runs, and its numbers mean nothing.
+
+    Examples:
+      flaneur experiment main --budget smoke --out out/main
+      flaneur experiment ablation --scenes data --agents runs --out out/ablation
+      flaneur experiment main --scenes data --agents runs --evidence twin:hard --image 128 --lattice cpu --out out/hard
+    """
+
+    name: tyro.conf.Positional[str]
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    budget: Literal["smoke", "full"] = "full"
+    scenes: Path | None = None
+    """A data set, a folder of scenes, or one scene."""
+    agents: Path | None = None
+    """Folder with training runs; each row's run is found by its name, seed and switches."""
+    split: str | None = None
+    """Of a data set (default: test)."""
+    limit: int | None = None
+    """At most so many scenes."""
+    evidence: str = "twin"
+    seeds: tuple[int, ...] = ()
+    """Training seeds of learned methods, instead of the experiment's."""
+    num_envs: int = 8
+    image: int = 256
+    steps: int = 384
+    lattice: Literal["dense", "cpu"] = "dense"
+    device: str = "auto"
+
+    def run(self) -> int:
+        import dataclasses
+
+        from flaneur.evaluation.experiment import load_experiment
+        from flaneur.evaluation.experiment_agents import Runs
+        from flaneur.evaluation.experiment_run import prepare, run_dataset, run_experiment
+        from flaneur.evaluation.smoke_world import smoke_world, training_world
+
+        experiment = load_experiment(self.name)
+        smoke = self.budget == "smoke"
+        if smoke:
+            experiment = dataclasses.replace(experiment, seeds=experiment.seeds[:1])
+        if self.seeds:
+            experiment = dataclasses.replace(experiment, seeds=self.seeds)
+        if not smoke and self.scenes is None:
+            raise UserError("experiment: give --scenes (a data set or a folder of scenes), or --budget smoke")
+        if experiment.kind == "dataset":
+            name, statistics = self._statistics()
+            notes = run_dataset(experiment, statistics, self.out, self.budget, name)
+            return self._finish(notes)
+        runs = Runs(self.agents or (self.out / "agents" if smoke else None))
+        with progress("agents", 1) as advance:
+            plan = prepare(experiment, runs, training_world() if smoke else None, lambda note: advance(0, note))
+        world = smoke_world() if smoke else self._world()
+        with progress("episodes", 1) as advance:
+            notes = run_experiment(experiment, plan, world, self.out, self.budget, self.num_envs, lambda m, i, n: advance(i / n, m))
+        return self._finish(notes)
+
+    def _world(self) -> Any:
+        from flaneur.evaluation.setup import TaskConfig, load_world
+
+        assert self.scenes is not None
+        task = TaskConfig(image=self.image, episode_length=self.steps, lattice=self.lattice, evidence=self.evidence)
+        split = self.split or ("test" if (self.scenes / "dataset.json").is_file() else None)
+        with progress("scenes and what can be seen in them", 1) as advance:
+            return load_world(self.scenes, task, split, self.limit, choose_device(self.device), lambda i, n, name: advance(i / n, name))
+
+    def _statistics(self) -> tuple[str, dict[str, Any]]:
+        from flaneur.evaluation.dataset_table import folder_statistics, smoke_statistics
+
+        if self.budget == "smoke":
+            return "invented box cities", smoke_statistics()
+        assert self.scenes is not None
+        return folder_statistics(self.scenes)
+
+    def _finish(self, notes: list[str]) -> int:
+        from flaneur.evaluation.report.build import build
+        from flaneur.evaluation.report.load import load_result
+
+        tables = build(load_result(self.out)).tables
+        if self.json:
+            print_json({"out": str(self.out), "notes": notes, "tables": [t.plain() for t in tables]})
+        else:
+            for table in tables:
+                print_table(table.head, [[*row.lead, *(row.text(c) for c in table.columns)] for row in table.rows if row.measured], table.caption)
+            for line in notes:
+                print(f"note: {line}")
+            print(f"results: {self.out}   page: flaneur report {self.out} --out {self.out}/report")
+        return 0
+
+
+@dataclass
+class Report(Command):
+    """One page, tables (Markdown, LaTeX, JSON) and figures (SVG, PNG) from results, beside the paper's printed numbers.
+
+    RESULTS: folders of `flaneur experiment`, or result files of `flaneur evaluate`.
+
+    Examples:
+      flaneur report out/main out/ablation --out out/report
+      flaneur report out/results.jsonl --out out/report
+    """
+
+    results: tyro.conf.Positional[list[Path]]
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+
+    def run(self) -> None:
+        from flaneur.evaluation.report.write import write_report
+
+        if not self.results:
+            raise UserError("report: name at least one folder of an experiment or result file")
+        written = write_report(self.results, self.out)
+        if self.json:
+            print_json({"files": [str(p) for p in written]})
+        else:
+            print(f"{self.out / 'index.html'}   ({len(written)} files)")

@@ -1,0 +1,197 @@
+"""Runs an experiment into a folder: results.jsonl (one row per episode), maps/, and experiment.json with all else.
+
+Run again, it goes on where it stopped. What cannot be run (a method that this version lacks, an agent that was not
+trained) is a line in the notes, never an invented row.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flaneur import __version__
+from flaneur.configuration import to_values
+from flaneur.env.semantic import SemanticEnv
+from flaneur.errors import UserError
+from flaneur.evaluation.episodes import Watch
+from flaneur.evaluation.experiment import Experiment, Row, agent_config
+from flaneur.evaluation.experiment_agents import Runs, Trained, train_command
+from flaneur.evaluation.experiment_measures import features_cca, map_watch, training_curves
+from flaneur.evaluation.methods import known_methods, make_planner
+from flaneur.evaluation.protocol import Study, Tick, evaluate
+from flaneur.evaluation.results import ResultFile
+from flaneur.evaluation.setup import World
+from flaneur.evaluation.stopwatch import Stopwatch
+from flaneur.planners.agent import Agent
+from flaneur.planners.base import Planner
+from flaneur.planners.calibrated import BorrowedBeta, ConstantBeta
+
+RESULTS, DESCRIPTION, MAPS = "results.jsonl", "experiment.json", "maps"
+
+
+@dataclass
+class Plan:
+    """Rows that can be run, with the trained agents of each seed; and one line for each thing that is missing."""
+
+    seeds: dict[str, list[int]]  # row id -> seeds
+    agents: dict[tuple[str, str, int], Trained]  # (row id, "agent" or "beta", seed)
+    notes: list[str]
+
+
+def prepare(experiment: Experiment, runs: Runs, train_on: World | None = None, tick: Callable[[str], None] | None = None) -> Plan:
+    """Find every row's agents, or train them on the tiny world given."""
+    plan = Plan({}, {}, [])
+    known = known_methods()
+    for row in experiment.rows:
+        label = " ".join(str(v) for v in row.columns.values()) if row.method or len(row.columns) == 1 else row.id
+        if row.method is not None:
+            if row.method in known:
+                plan.seeds[row.id] = [0]
+            else:
+                plan.notes.append(f"{label}: no row, this version has no method '{row.method}'")
+            continue
+        missing = [a for a in (row.agent, row.beta_of) if a is not None and agent_config(a, {}) is None]
+        if missing:
+            plan.notes.append(f"{label}: no row, this version has no agent '{missing[0]}'")
+            continue
+        plan.seeds[row.id] = []
+        for seed in experiment.seeds:
+            _prepare_seed(row, label, seed, runs, train_on, plan, tick)
+        if not plan.seeds[row.id]:
+            del plan.seeds[row.id]
+    return plan
+
+
+def _prepare_seed(row: Row, label: str, seed: int, runs: Runs, train_on: World | None, plan: Plan, tick: Callable[[str], None] | None) -> None:
+    wanted = [("agent", row.agent, row.set)] + ([("beta", row.beta_of, {})] if row.beta_of else [])
+    found: dict[str, Trained] = {}
+    for part, agent, changes in wanted:
+        assert agent is not None
+        trained = runs.find(agent, changes, seed)
+        if trained is None and train_on is not None:
+            if tick:
+                tick(f"{agent}, seed {seed}")
+            trained = runs.train(agent, changes, seed, train_on)
+        if trained is None:
+            plan.notes.append(f"{label}, seed {seed}: no row, no such run under {runs.folder or '--agents'}; {train_command(agent, changes, seed)}")
+            return
+        found[part] = trained
+    plan.seeds[row.id].append(seed)
+    plan.agents |= {(row.id, part, seed): trained for part, trained in found.items()}
+
+
+class _ExperimentStudy(Study):
+    def __init__(self, experiment: Experiment, plan: Plan, world: World, out: Path, budget: str) -> None:
+        self.experiment, self.plan, self.world, self.out, self.budget = experiment, plan, world, out, budget
+        self.stopwatch: Stopwatch | None = None
+
+    def planner(self, method: str, env: SemanticEnv, seed: int) -> Planner:
+        row = self.experiment.row(method)
+        self.stop()
+        if self.experiment.alone:
+            self.stopwatch = Stopwatch(env)
+        if row.method is not None:
+            planner = make_planner(row.method, env, seed)
+        else:
+            planner = self._agent(row, "agent", env, seed)
+        if row.beta_of is not None:
+            return BorrowedBeta(planner, self._agent(row, "beta", env, seed), row.id)
+        if row.beta:
+            return ConstantBeta(planner, row.beta * (env.map.channels if len(row.beta) == 1 else 1), row.id)
+        return planner
+
+    def _agent(self, row: Row, part: str, env: SemanticEnv, seed: int) -> Agent:
+        return Agent.load(self.plan.agents[row.id, part, seed].path, env.classes, env.device, seed=seed)
+
+    def watch(self, method: str, env: SemanticEnv, seed: int) -> Watch | None:
+        if not self.experiment.maps or seed != self.plan.seeds[method][0]:
+            return None
+        return map_watch(self.out / MAPS, self.world.names[: self.experiment.maps], method)
+
+    def finish(self, row: dict[str, Any]) -> dict[str, Any]:
+        labels: dict[str, Any] = {"experiment": self.experiment.name, "budget": self.budget}
+        agents = {part: t.facts() for (id, part, seed), t in self.plan.agents.items() if id == row["method"] and seed == row["seed"]}
+        if agents:
+            labels["agents"] = {part: {k: f[k] for k in ("name", "seed", "digest", "steps")} for part, f in agents.items()}
+        if self.stopwatch is not None:
+            row["seconds"] = self.stopwatch.split(row["seconds"]["plan_ms"], row["seconds"]["step_ms"])
+        return labels | row
+
+    def stop(self) -> None:
+        if self.stopwatch is not None:
+            self.stopwatch.stop()
+
+
+def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str, num_envs: int = 8, tick: Tick | None = None) -> list[str]:
+    """Fill in OUT; returns the notes (what is missing, what failed)."""
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    _check(experiment, plan, world, out, budget)
+    notes, measured = list(plan.notes), {}
+    if experiment.kind == "episodes":
+        study = _ExperimentStudy(experiment, plan, world, out, budget)
+        try:
+            for row in experiment.rows:
+                if row.id in plan.seeds:
+                    envs = 1 if experiment.alone else num_envs
+                    _, failures = evaluate(world, [row.id], out / RESULTS, plan.seeds[row.id], envs, experiment.step_metrics, tick, study)
+                    notes += [f"{row.id}: no row, it failed: {line}" for line in failures]
+        finally:
+            study.stop()
+        if experiment.maps:
+            measured["maps"] = sorted(p.name for p in (out / MAPS).glob("*.png"))
+    elif experiment.kind == "cca":
+        measured["cca"] = features_cca(plan.seeds, {k: v for k, v in plan.agents.items() if k[1] == "agent"}, world, num_envs, tick)
+    elif experiment.kind == "curves":
+        measured["curves"] = training_curves({k: v for k, v in plan.agents.items() if k[1] == "agent"})
+    _write_description(experiment, plan, world, out, budget, notes, measured)
+    return notes
+
+
+def run_dataset(experiment: Experiment, statistics: dict[str, Any], out: Path, budget: str, name: str) -> list[str]:
+    """The dataset's experiment flies nothing."""
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    description = {"experiment": to_values(experiment), "budget": budget, "flaneur": __version__, "notes": [], "agents": {}, "measured": {"statistics": statistics, "name": name}, "world": {}}
+    _write(out / DESCRIPTION, description)
+    return []
+
+
+def _check(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str) -> None:
+    """Another experiment's folder, another budget's, or rows of agents that were trained again since: refused."""
+    if (out / DESCRIPTION).exists():
+        before = json.loads((out / DESCRIPTION).read_text("utf-8"))
+        for field, now in (("experiment", experiment.name), ("budget", budget)):
+            then = before[field]["name"] if field == "experiment" else before[field]
+            if then != now:
+                raise UserError(f"{out}: holds results of {field} '{then}', this is '{now}'; give another --out")
+    if not (out / RESULTS).exists():
+        return
+    digests = {(id, seed, part): t.digest for (id, part, seed), t in plan.agents.items()}
+    for number, row in enumerate(ResultFile(out / RESULTS).rows, 1):
+        for part, facts in row.get("agents", {}).items():
+            now = digests.get((row["method"], row["seed"], part))
+            if now is not None and now != facts["digest"]:
+                raise UserError(f"{out / RESULTS}: row {number} is of another training run of '{row['method']}' (seed {row['seed']}); give another --out")
+
+
+def _write_description(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str, notes: list[str], measured: dict[str, Any]) -> None:
+    agents: dict[str, dict[str, Any]] = {}
+    for (id, part, seed), trained in sorted(plan.agents.items()):
+        agents.setdefault(id, {})[f"{part}-{seed}"] = trained.facts()
+    facts = {
+        "scenes": world.names, "dataset": world.dataset, "task": to_values(world.task), "source": world.source.name, "device": world.device,
+        "light": sorted({s.light for s in world.scenes}),
+    }  # fmt: skip
+    description = {"experiment": to_values(experiment), "budget": budget, "flaneur": __version__, "notes": notes, "agents": agents, "measured": measured, "world": facts}
+    _write(out / DESCRIPTION, description)
+
+
+def _write(path: Path, description: dict[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(description, indent=1, sort_keys=True) + "\n", "utf-8")
+    os.replace(part, path)
