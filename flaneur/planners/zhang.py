@@ -4,6 +4,8 @@ Every frontier contour offers one goal. Its view is scored by SSMI's mutual info
 map and the view's rays, over the length of the way. The pose-graph term of the paper is left out: poses are known.
 """
 
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import math
@@ -16,7 +18,7 @@ from torch import Tensor
 
 from flaneur.env import Context
 from flaneur.mapping import FREE, OCCUPIED
-from flaneur.planners.candidates import BlockedPlaces, dilate, open_places, goals_of, turn_on_the_spot
+from flaneur.planners.candidates import BlockedPlaces, dilate, goals_of, open_places, turn_on_the_spot
 from flaneur.planners.contours import Contours, contours
 from flaneur.planners.goals import HeldGoals
 from flaneur.planners.information import RaySensor

@@ -126,7 +126,7 @@ def test_frontiers_lie_between_free_and_unknown_and_gaps_are_closed():
 
 
 def test_an_episode_at_eight_metres():
-    goals = fly(explored_env(num_envs=2), Zhang(), 30)
+    goals = fly(explored_env(num_envs=2), Zhang(), 20)
     assert_held(goals)
     assert np.isin(goals[..., 2].round(3), [8.0, 12.0]).all()  # 12 m is where it turned on the spot at the start
 

@@ -1,0 +1,128 @@
+"""Alama et al., "RayFronts: Open-Set Semantic Ray Frontiers for Online Scene Understanding and Exploration", 2025.
+
+Frontiers of the voxel map, grouped; one of the cheapest groups is flown to. Semantics are fused on the way (by the
+fusion all methods share) and play no part in the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from flaneur.env import Context
+from flaneur.mapping import FREE, UNKNOWN
+from flaneur.planners.candidates import BlockedPlaces, centre_of, free_places, rows_of, turn_on_the_spot, voxel_of
+from flaneur.planners.goals import HeldGoals
+
+
+@dataclass(frozen=True)
+class RayFrontsConfig:
+    unobserved: int = 9  # of a frontier voxel's 26 neighbours at least so many are unknown
+    empty: int = 4  # and so many free
+    radius: float = 4.0  # metres: half the edge of the cubes that frontier voxels are grouped in
+    least: int = 5  # frontier voxels of a group
+    turning: float = 2.0  # metres that flying backwards costs, halved
+    choices: int = 5  # the goal is drawn among so many of the cheapest
+    reached: float = 5.0  # metres from the goal
+    pitch: float = -30.0  # degrees
+    patience: int = 40
+
+
+def count_around(mask: Tensor) -> Tensor:
+    """[B, Z, Hm, Wm] u8: how many of the 26 neighbours are set; outside the grid nothing is."""
+    total = mask.to(torch.uint8)
+    for axis in (1, 2, 3):
+        n = total.shape[axis]
+        out = total.clone()
+        out.narrow(axis, 1, n - 1).add_(total.narrow(axis, 0, n - 1))
+        out.narrow(axis, 0, n - 1).add_(total.narrow(axis, 1, n - 1))
+        total = out
+    return total - mask.to(torch.uint8)
+
+
+def frontier_voxels(occupancy: Tensor, unobserved: int = 9, empty: int = 4) -> Tensor:
+    """[B, Z, Hm, Wm] bool: free voxels among enough unknown and enough free neighbours."""
+    return (occupancy == FREE) & (count_around(occupancy == UNKNOWN) >= unobserved) & (count_around(occupancy == FREE) >= empty)
+
+
+def group_voxels(frontier: Tensor, place: Tensor, size: float, ceiling: float, radius: float, least: int) -> tuple[Tensor, Tensor]:
+    """Voxels [B, N] (flat) that stand for groups, one per cube of the window, and whether there is a group [B, N].
+
+    frontier [B, V] bool, place [n, 3] metres of its n set voxels in order. A group's voxel is the one nearest its mean.
+    """
+    across, up = math.ceil(size / (2 * radius)), math.ceil(ceiling / (2 * radius)) + 1
+    n, batch = across * across * up, len(frontier)
+    b, v = frontier.nonzero(as_tuple=True)
+    box = (place / (2 * radius)).long()
+    key = b * n + (box[:, 2].clamp(0, up - 1) * across + box[:, 1].clamp(max=across - 1)) * across + box[:, 0].clamp(max=across - 1)
+    count = torch.zeros(batch * n, device=v.device).index_add_(0, key, torch.ones_like(place[:, 0]))
+    mean = torch.zeros(batch * n, 3, device=v.device).index_add_(0, key, place) / count.clamp(min=1)[:, None]
+    far = (place - mean[key]).norm(dim=1)
+    nearest = torch.full((batch * n,), torch.inf, device=v.device).scatter_reduce(0, key, far, "amin")
+    last = frontier.shape[1]
+    stands = torch.full((batch * n,), last, device=v.device).scatter_reduce(0, key, torch.where(far == nearest[key], v, last), "amin")
+    return stands.clamp(max=last - 1).view(batch, n), (count >= least).view(batch, n)
+
+
+class RayFronts:
+    """A frontier group drawn among the cheapest by way and turn; kept until it is near or no frontier any more."""
+
+    name = "rayfronts"
+
+    def __init__(self, config: RayFrontsConfig | None = None, seed: int = 0) -> None:
+        self.config = config or RayFrontsConfig()
+        self._generator = torch.Generator().manual_seed(seed)
+        self._held = HeldGoals(self.config.patience)
+        self._blocked = BlockedPlaces()
+
+    def reset(self, env_ids: Sequence[int]) -> None:
+        self._held.forget(env_ids)
+        self._blocked.forget(env_ids)
+
+    def still_frontier(self, context: Context, goal: Tensor) -> Tensor:
+        """[B] bool: whether the voxels of goals [B, 5] are frontiers; looks at their neighbours alone."""
+        c, grid = self.config, context.grid
+        at = voxel_of(context, goal[:, None, :3].nan_to_num())[:, 0]
+        steps = torch.cartesian_prod(*[torch.arange(-1, 2, device=goal.device)] * 3)  # [27, 3], the 14th is none
+        near = at[:, None] + steps
+        shape = torch.tensor([grid.bins, grid.cells, grid.cells], device=goal.device)
+        inside = ((near >= 0) & (near < shape)).all(-1)
+        z, y, x = near.clamp(min=0).minimum(shape - 1).unbind(-1)
+        state = context.occupancy[torch.arange(len(goal), device=goal.device)[:, None], z, y, x]
+        state = torch.where(inside, state, 255)
+        around = torch.cat([state[:, :13], state[:, 14:]], 1)
+        return (state[:, 13] == FREE) & ((around == UNKNOWN).sum(1) >= c.unobserved) & ((around == FREE).sum(1) >= c.empty)
+
+    def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
+        goal, _ = self._held.ready(context)
+        self._blocked.note(context, goal)
+        near = (goal[:, :3] - context.poses[:, :3]).norm(dim=1) < self.config.reached
+        open_ = self._held.open(context) | near | ~self.still_frontier(context, goal)
+        fresh = self.choose(context, open_) if open_.any() else goal
+        return self._held.take(context, fresh, open_), None
+
+    def choose(self, context: Context, active: Tensor) -> Tensor:
+        """New goals [B, 5] for the environments `active` [B]."""
+        c, poses = self.config, context.poses
+        frontier = (frontier_voxels(context.occupancy, c.unobserved, c.empty) & free_places(context)).flatten(1)
+        frontier &= active[:, None]
+        place = centre_of(context, *frontier.nonzero(as_tuple=True))
+        voxel, some = group_voxels(frontier, place, context.grid.size, context.flight[1], c.radius, c.least)
+        place = centre_of(context, rows_of(voxel), voxel)
+        way = place - poses[:, None, :3]
+        distance = way.norm(dim=-1)
+        yaw = torch.atan2(way[..., 1], way[..., 0])
+        cost = distance + c.turning * (1 - torch.cos(yaw - poses[:, None, 5]))
+        # What is nearer than a reached goal would be dropped at once.
+        cost = torch.where(some & (distance >= c.reached) & ~self._blocked.near(place), cost, torch.inf)
+        lowest, index = cost.topk(min(c.choices, cost.shape[1]), largest=False)
+        choices = torch.isfinite(lowest).sum(1)
+        draw = (torch.rand(len(poses), generator=self._generator).to(poses.device) * choices).long()
+        picked = index.gather(1, draw[:, None])
+        pitch = torch.full_like(poses[:, :1], math.radians(c.pitch))
+        fresh = torch.cat([place.gather(1, picked[..., None].expand(-1, -1, 3))[:, 0], yaw.gather(1, picked), pitch], 1)
+        return torch.where((choices > 0)[:, None], fresh, turn_on_the_spot(context, c.pitch))
