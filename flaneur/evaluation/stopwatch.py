@@ -46,5 +46,6 @@ class Stopwatch:
         mean = {name: 1000 * sum(s) / len(s) for name, s in self._seconds.items() if s}
         self._seconds.clear()
         parts = {f"{part}_ms": sum(mean.get(n, 0.0) for n in names) for part, names in PARTS.items()}
+        planning = {"plan_map_ms": plan_ms + parts["map_ms"]}
         other = max(0.0, step_ms - sum(parts.values()))
-        return {k: round(v, 4) for k, v in {"plan_ms": plan_ms, "step_ms": step_ms, **parts, "other_ms": other, "total_ms": plan_ms + step_ms}.items()}
+        return {k: round(v, 4) for k, v in {"plan_ms": plan_ms, "step_ms": step_ms, **parts, **planning, "other_ms": other, "total_ms": plan_ms + step_ms}.items()}
