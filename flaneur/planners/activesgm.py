@@ -136,6 +136,7 @@ class ActiveSGM:
         self.state: Tensor | None = None  # [B, P] u8 of every lattice view
         self.visits: Tensor | None = None  # [B, P] u8
         self.fine: Tensor | None = None  # [B] bool: the fine stage has begun
+        self._entropy: Tensor | None = None  # [B, V] f32 room for the voxels' entropies; old ones stay in it
 
     def reset(self, env_ids: Sequence[int]) -> None:
         self._held.forget(env_ids)
@@ -163,12 +164,22 @@ class ActiveSGM:
         views[..., 2].clamp_(*context.flight)
         return views, torch.cat(fine).to(device)
 
+    def ends(self, context: Context, views: Tensor, active: Tensor) -> Tensor:
+        """[B, N, R] of `first_met`, with the entropies as they were last computed."""
+        c, occupancy = self.config, context.occupancy.flatten(1)
+        rays = camera_rays(context.camera, c.columns, c.rows, views.device)
+        return march(first_met, context, views, rays, active, occupancy, self._room(occupancy))
+
+    def _room(self, occupancy: Tensor) -> Tensor:
+        if self._entropy is None or self._entropy.shape != occupancy.shape:
+            self._entropy = torch.zeros(occupancy.shape, device=occupancy.device)
+        return self._entropy
+
     def look(self, context: Context, views: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
         """Share of the rays of views [B, N, 6] that end in the unknown [B, N], and mean entropy over voxels they hit [B, N]."""
-        c, occupancy = self.config, context.occupancy.flatten(1)
-        entropy = torch.zeros(occupancy.shape, device=views.device)
-        launch(class_entropy, tuple(occupancy.shape), views.device, occupancy, context.log_odds.flatten(1, 3), active, context.classes.sky, c.top, entropy)
-        end = march(first_met, context, views, camera_rays(context.camera, c.columns, c.rows, views.device), active, occupancy, entropy)
+        occupancy, sky = context.occupancy.flatten(1), context.classes.sky
+        launch(class_entropy, tuple(occupancy.shape), views.device, occupancy, context.log_odds.flatten(1, 3), active, sky, self.config.top, self._room(occupancy))
+        end = self.ends(context, views, active)
         hit = end >= 0
         return (end == ENDS_UNKNOWN).float().mean(2), torch.where(hit, end, 0.0).sum(2) / hit.sum(2).clamp(min=1)
 
@@ -182,10 +193,7 @@ class ActiveSGM:
 
     def unseen(self, context: Context, goal: Tensor, active: Tensor) -> Tensor:
         """[B] share of the rays of a goal's view that end in the unknown: whether it is still useful."""
-        c, occupancy = self.config, context.occupancy.flatten(1)
-        rays = camera_rays(context.camera, c.columns, c.rows, goal.device)
-        end = march(first_met, context, views_of(goal)[:, None], rays, active, occupancy, torch.zeros(occupancy.shape, device=goal.device))
-        return (end[:, 0] == ENDS_UNKNOWN).float().mean(1)
+        return (self.ends(context, views_of(goal)[:, None], active)[:, 0] == ENDS_UNKNOWN).float().mean(1)
 
     def pool(self, context: Context, views: Tensor, is_fine: Tensor, active: Tensor) -> Tensor:
         """[B, P] bool: views to choose from. Views join when their place is found free; the fine ones wait until no coarse one is left."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,13 +22,15 @@ class Agent:
     """Motion by sampling at `temperature` (0: the most probable), beta by its expectation."""
 
     def __init__(self, network: PolicyNetwork, name: str = "ours", temperature: float = 1.0, choice: BetaChoice = "expected", seed: int = 0) -> None:
-        self.network, self.name, self.temperature, self.choice = network.eval(), name, temperature, choice
+        self.network, self.name, self.temperature = network.eval(), name, temperature
+        self.choice: BetaChoice = choice
         self._generator = torch.Generator(next(network.parameters()).device).manual_seed(seed)
 
     @classmethod
-    def load(cls, path: Path, classes: ClassList, device: torch.device | str = "cpu", **options) -> Agent:
+    def load(cls, path: Path, classes: ClassList, device: torch.device | str = "cpu", **options: Any) -> Agent:
         network, about = load_agent(path, classes.names, device)
-        return cls(network, **({"name": about.get("training", {}).get("name", "ours")} | options))
+        named: dict[str, Any] = {"name": about.get("training", {}).get("name", "ours")}
+        return cls(network, **(named | options))
 
     def reset(self, env_ids: Sequence[int]) -> None:
         """Nothing is remembered between steps: the maps and the pose history are the context."""

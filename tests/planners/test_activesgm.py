@@ -86,14 +86,14 @@ def test_the_pool_fills_with_free_places_and_goes_from_coarse_to_fine():
 def test_views_leave_the_pool_when_used_up_or_visited():
     env = explored_env()
     context = env.context()
-    planner = ActiveSGM(ActiveSGMConfig(visits=2), seed=0)
+    planner = ActiveSGM(ActiveSGMConfig(visits=2, columns=8, rows=6), seed=0)
     chosen = torch.cat([planner.choose(context, ACTIVE) for _ in range(12)])
     _, counts = chosen.unique(dim=0, return_counts=True)
     assert counts.max() == 2
     assert (planner.visits[planner.state == GONE].max() == 2) and (planner.visits[planner.state == POOLED] < 2).all()
     # A world without unknowns empties every stage, and then one turns on the spot.
     context.occupancy[context.occupancy == 0] = 1
-    planner = ActiveSGM(ActiveSGMConfig(judged=20000), seed=0)
+    planner = ActiveSGM(ActiveSGMConfig(judged=20000, columns=4, rows=3), seed=0)
     for _ in range(3):
         goal = planner.choose(context, ACTIVE)
     assert not (planner.state == POOLED).any() and torch.equal(goal[0, :3], context.poses[0, :3])
