@@ -89,23 +89,20 @@ class _ExperimentStudy(Study):
         self.experiment, self.plan, self.world, self.out, self.budget = experiment, plan, world, out, budget
         self.stopwatch: Stopwatch | None = None
 
-    def planner(self, method: str, env: SemanticEnv, seed: int) -> Planner:
+    def planner(self, method: str, env: SemanticEnv, seed: int, noise: int) -> Planner:
         row = self.experiment.row(method)
         self.stop()
         if self.experiment.alone:
             self.stopwatch = Stopwatch(env)
-        if row.method is not None:
-            planner = make_planner(row.method, env, seed)
-        else:
-            planner = self._agent(row, "agent", env, seed)
+        motion = make_planner(row.method, env, noise) if row.method is not None else self._agent(row, "agent", env, seed, noise)
         if row.beta_of is not None:
-            return BorrowedBeta(planner, self._agent(row, "beta", env, seed), row.id)
+            return BorrowedBeta(motion, self._agent(row, "beta", env, seed, noise), row.id)
         if row.beta:
-            return ConstantBeta(planner, row.beta * (env.map.channels if len(row.beta) == 1 else 1), row.id)
-        return planner
+            return ConstantBeta(motion, row.beta * (env.map.channels if len(row.beta) == 1 else 1), row.id)
+        return motion
 
-    def _agent(self, row: Row, part: str, env: SemanticEnv, seed: int) -> Agent:
-        return Agent.load(self.plan.agents[row.id, part, seed].path, env.classes, env.device, seed=seed)
+    def _agent(self, row: Row, part: str, env: SemanticEnv, seed: int, noise: int) -> Agent:
+        return Agent.load(self.plan.agents[row.id, part, seed].path, env.classes, env.device, seed=noise)
 
     def watch(self, method: str, env: SemanticEnv, seed: int) -> Watch | None:
         if not self.experiment.maps or seed != self.plan.seeds[method][0]:

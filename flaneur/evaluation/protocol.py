@@ -21,8 +21,9 @@ Tick = Callable[[str, int, int], None]  # method, steps done, steps in all
 class Study:
     """What an experiment may change about an evaluation: how methods are made, who watches, what a row says besides."""
 
-    def planner(self, method: str, env: SemanticEnv, seed: int) -> Planner:
-        return make_planner(method, env, seed)
+    def planner(self, method: str, env: SemanticEnv, seed: int, noise: int) -> Planner:
+        """A fresh planner for one batch; `noise` seeds its draws, so that a batch comes out the same when it is run alone."""
+        return make_planner(method, env, noise)
 
     def watch(self, method: str, env: SemanticEnv, seed: int) -> Watch | None:
         return None
@@ -47,11 +48,14 @@ def evaluate(
     for method in methods:
         for seed in seeds:
             wanted = [Episode(s, k, seed) for s in range(len(world.scenes)) for k in range(world.task.starts)]
-            todo = [e for e in wanted if _key(world, method, e) not in file.keys]
+            size = min(num_envs, len(wanted))
+            batches = [(n, wanted[i : i + size]) for n, i in enumerate(range(0, len(wanted), size))]
+            # A batch with a missing row is flown whole: what a planner draws depends on its batch.
+            todo = [(n, b) for n, b in batches if any(_key(world, method, e) not in file.keys for e in b)]
             if not todo:
                 continue
-            env = world.env(min(num_envs, len(todo)), seed, step_metrics)
-            total = -(-len(todo) // env.num_envs) * world.task.episode_length
+            env = world.env(size, seed, step_metrics)
+            total = len(todo) * world.task.episode_length
             steps = 0
 
             def count(_done: int, _length: int, method: str = method, total: int = total) -> None:
@@ -60,10 +64,11 @@ def evaluate(
                 if tick:
                     tick(method, steps, total)
 
-            planner, watch = study.planner(method, env, seed), study.watch(method, env, seed)
             try:
-                for row in run_episodes(env, planner, todo, count, watch):
-                    file.append(study.finish(label_row(world, method, row)))
+                for n, batch in todo:
+                    planner, watch = study.planner(method, env, seed, seed + 1000 * n), study.watch(method, env, seed)
+                    for row in run_episodes(env, planner, batch, count, watch):
+                        file.append(study.finish(label_row(world, method, row)))
             except PlannerFailure as failure:
                 failures.append(str(failure))
     return file, failures
