@@ -46,6 +46,6 @@ def test_reads_toml_with_overrides_and_round_trips(tmp_path) -> None:
 def test_errors_name_file_and_field(tmp_path, text: str, message: str) -> None:
     path = tmp_path / "c.toml"
     path.write_text(text)
-    with pytest.raises(UserError, match="c.toml") as caught:
+    with pytest.raises(UserError, match=r"c\.toml") as caught:
         load_config(Outer, path)
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -90,7 +90,7 @@ class CalibrationHead(nn.Module):
         self.from_latent = nn.Linear(size, hidden)
         self.out = nn.Sequential(nn.ReLU(), nn.Conv2d(hidden, hidden, 1), nn.ReLU(), nn.Conv2d(hidden, kinds * len(BETA_SUPPORT), 1))
         last = self.out[-1]
-        assert isinstance(last, nn.Conv2d)
+        assert isinstance(last, nn.Conv2d) and last.bias is not None
         nn.init.orthogonal_(last.weight, 0.01)
         nn.init.zeros_(last.bias)
         self.support: Tensor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -71,10 +72,11 @@ class Batch:
         return len(self.action)
 
     def __getitem__(self, rows: Tensor) -> Batch:
-        def pick(x):
-            return None if x is None else x[rows]
-
-        return Batch(*(pick(getattr(self, f.name)) for f in fields(self)))
+        parts: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            parts[f.name] = None if value is None else value[rows]
+        return Batch(**parts)
 
 
 class Updater:
@@ -175,7 +177,7 @@ class Updater:
         entry_ratio = None
         log: dict[str, Tensor] = {}
         if output.calibration is not None:
-            assert batch.entries is not None and batch.active is not None
+            assert batch.entries is not None and batch.active is not None and batch.entry_log_prob is not None
             entry_ratio = entry_log_prob(output.calibration, batch.entries) - batch.entry_log_prob
             calibration_entropy = active_entropy(output.calibration, batch.active).mean()
             entropy = entropy + calibration_entropy

@@ -33,7 +33,10 @@ class EvidenceSource(Protocol):
 
     name: str  # printed with every result
     classes: ClassList
-    outputs: tuple[str, ...]  # images it reads: of flaneur.sim.frame.OUTPUTS
+    @property
+    def outputs(self) -> tuple[str, ...]:  # images it reads: of flaneur.sim.frame.OUTPUTS
+        ...
+
     logit_scale: float  # the model's own trained temperature
     class_mean: Tensor | None  # [C] mean similarity per class over training views; None: zero
 

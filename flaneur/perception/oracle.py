@@ -14,7 +14,7 @@ class Oracle:
     name = "oracle"
     outputs = ("depth", "label")
     logit_scale = 100.0
-    class_mean = None
+    class_mean: Tensor | None = None
 
     def __init__(self, classes: ClassList):
         self.classes = classes

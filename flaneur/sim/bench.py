@@ -88,7 +88,7 @@ def embree_rate(sim: Simulator, poses: Tensor, index: Tensor, seconds: float) ->
     trees = []
     for scene in sim.scenes:
         vertices, faces, *_ = scene.triangles()
-        trees.append(rtcore_scene.EmbreeScene())
+        trees.append(rtcore_scene.EmbreeScene())  # pyright: ignore[reportAttributeAccessIssue]  (no stubs)
         TriangleMesh(trees[-1], vertices, faces)
     work = []
     for pose, k in zip(poses.double().cpu().numpy(), index.tolist(), strict=True):
