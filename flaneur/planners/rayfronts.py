@@ -15,7 +15,7 @@ from torch import Tensor
 
 from flaneur.env import Context
 from flaneur.mapping import FREE, UNKNOWN
-from flaneur.planners.candidates import BlockedPlaces, centre_of, free_places, rows_of, turn_on_the_spot, voxel_of
+from flaneur.planners.candidates import BlockedPlaces, centre_of, free_places, rows_of, turn_on_the_spot
 from flaneur.planners.goals import HeldGoals
 
 
@@ -49,6 +49,11 @@ def frontier_voxels(occupancy: Tensor, unobserved: int = 9, empty: int = 4) -> T
     return (occupancy == FREE) & (count_around(occupancy == UNKNOWN) >= unobserved) & (count_around(occupancy == FREE) >= empty)
 
 
+def cube_of(place: Tensor, radius: float) -> Tensor:
+    """[..., 3] i64: the cube that a place [..., 3] metres is grouped in."""
+    return (place / (2 * radius)).long()
+
+
 def group_voxels(frontier: Tensor, place: Tensor, size: float, ceiling: float, radius: float, least: int) -> tuple[Tensor, Tensor]:
     """Voxels [B, N] (flat) that stand for groups, one per cube of the window, and whether there is a group [B, N].
 
@@ -57,7 +62,7 @@ def group_voxels(frontier: Tensor, place: Tensor, size: float, ceiling: float, r
     across, up = math.ceil(size / (2 * radius)), math.ceil(ceiling / (2 * radius)) + 1
     n, batch = across * across * up, len(frontier)
     b, v = frontier.nonzero(as_tuple=True)
-    box = (place / (2 * radius)).long()
+    box = cube_of(place, radius)
     key = b * n + (box[:, 2].clamp(0, up - 1) * across + box[:, 1].clamp(max=across - 1)) * across + box[:, 0].clamp(max=across - 1)
     count = torch.zeros(batch * n, device=v.device).index_add_(0, key, torch.ones_like(place[:, 0]))
     mean = torch.zeros(batch * n, 3, device=v.device).index_add_(0, key, place) / count.clamp(min=1)[:, None]
@@ -69,7 +74,7 @@ def group_voxels(frontier: Tensor, place: Tensor, size: float, ceiling: float, r
 
 
 class RayFronts:
-    """A frontier group drawn among the cheapest by way and turn; kept until it is near or no frontier any more."""
+    """A frontier group drawn among the cheapest by way and turn; kept until it is near or its group is used up."""
 
     name = "rayfronts"
 
@@ -84,18 +89,23 @@ class RayFronts:
         self._blocked.forget(env_ids)
 
     def still_frontier(self, context: Context, goal: Tensor) -> Tensor:
-        """[B] bool: whether the voxels of goals [B, 5] are frontiers; looks at their neighbours alone."""
-        c, grid = self.config, context.grid
-        at = voxel_of(context, goal[:, None, :3].nan_to_num())[:, 0]
-        steps = torch.cartesian_prod(*[torch.arange(-1, 2, device=goal.device)] * 3)  # [27, 3], the 14th is none
-        near = at[:, None] + steps
-        shape = torch.tensor([grid.bins, grid.cells, grid.cells], device=goal.device)
-        inside = ((near >= 0) & (near < shape)).all(-1)
-        z, y, x = near.clamp(min=0).minimum(shape - 1).unbind(-1)
-        state = context.occupancy[torch.arange(len(goal), device=goal.device)[:, None], z, y, x]
-        state = torch.where(inside, state, 255)
-        around = torch.cat([state[:, :13], state[:, 14:]], 1)
-        return (state[:, 13] == FREE) & ((around == UNKNOWN).sum(1) >= c.unobserved) & ((around == FREE).sum(1) >= c.empty)
+        """[B] bool: whether the groups of goals [B, 5] still have enough frontier voxels; looks at their surroundings alone.
+
+        A single voxel ceases to be a frontier at the first glance, so a goal stands and falls with its group.
+        """
+        c, grid, device = self.config, context.grid, goal.device
+        at = goal[:, :3].nan_to_num()
+        reach = math.ceil(2 * c.radius / grid.cell) + 1
+        offset = torch.arange(-reach, reach + 1, device=device)
+        x, y = ((at[:, i, None] / grid.cell).long() + offset for i in (0, 1))  # [B, n]
+        inside = ((y >= 0) & (y < grid.cells))[:, :, None] & ((x >= 0) & (x < grid.cells))[:, None, :]
+        row, x, y = torch.arange(len(goal), device=device)[:, None, None], x.clamp(0, grid.cells - 1), y.clamp(0, grid.cells - 1)
+        patch = context.occupancy[row, :, y[:, :, None], x[:, None, :]].movedim(-1, 1)  # [B, Z, n, n]
+        frontier = frontier_voxels(torch.where(inside[:, None], patch, 255), c.unobserved, c.empty)
+        bin_ = torch.arange(grid.bins, device=device)[None, :, None, None]
+        place = centre_of(context, row[..., None], (bin_ * grid.cells + y[:, None, :, None]) * grid.cells + x[:, None, None, :])
+        same = (cube_of(place, c.radius) == cube_of(at, c.radius)[:, None, None, None]).all(-1)
+        return (frontier & same).flatten(1).sum(1) >= c.least
 
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
         goal, _ = self._held.ready(context)
