@@ -26,3 +26,14 @@ def tiny_scene():
     from scenes import tiny_scene
 
     return tiny_scene
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With FLANEUR_NO_SKIPS set (CI), a test that skips for a missing program or package fails instead."""
+    report = (yield).get_result()
+    if report.skipped and os.environ.get("FLANEUR_NO_SKIPS") and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if "FLANEUR_DATA" not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid}: {reason} (FLANEUR_NO_SKIPS is set: install what is missing)"

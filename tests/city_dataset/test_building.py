@@ -136,7 +136,9 @@ def test_interrupted_it_resumes_to_the_same_bytes(built, tmp_path, workers, how)
     out = tmp_path / "d"
     script = tmp_path / "slow.py"
     script.write_text(textwrap.dedent(SLOW.format(paths=[str(Path(__file__).parent), str(Path(__file__).parents[1])], out=str(out), workers=workers)))
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+    # A job in the background ignores Ctrl-C, and its children would inherit that.
+    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=listen)
     assert process.stdout.readline().strip() == b"1"
     os.killpg(process.pid, how)  # a terminal's Ctrl-C reaches the whole group
     process.stdout.read()
