@@ -16,7 +16,8 @@ from flaneur import __version__
 from flaneur.cli.console import Command, print_json, print_table, progress
 
 AGENT = Path(__file__).parents[1] / "data" / "agent.safetensors"
-RIVALS = ("nearest_frontier", "lawnmower")
+TWIN = AGENT.with_name("twin_lens.json")
+RIVALS = ("lawnmower", "nearest_frontier")
 
 
 @dataclass
@@ -35,8 +36,9 @@ class Demo(Command):
     synthetic: Literal["cbd", "town", "suburb", "rural"] = "town"
     seed: int = 7
     methods: tuple[str, ...] = ()
-    """Default: the agent that ships and two rivals."""
-    evidence: str = "twin"
+    """Default: the agent that ships and two rivals; where none ships, ActiveSGM in its place."""
+    evidence: str = ""
+    """Default: the twin fitted to Lens where it ships, else the invented twin:easy."""
     steps: int = 384
     image: int = 128
     device: str = "auto"
@@ -49,13 +51,14 @@ class Demo(Command):
         from flaneur.evaluation.setup import TaskConfig, load_world
         from flaneur.evaluation.tables import method_table
 
+        methods = self.methods or (str(AGENT) if AGENT.is_file() else "activesgm", *RIVALS)
+        evidence = self.evidence or ("twin" if TWIN.is_file() else "twin:easy")
         city = self.out / "city"
         Build(out=city, osm=self.osm, synthetic=None if self.osm else self.synthetic, seed=self.seed, json=self.json).make()
-        task = TaskConfig(image=self.image, episode_length=self.steps, lattice="cpu", evidence=self.evidence, starts=1)
+        task = TaskConfig(image=self.image, episode_length=self.steps, lattice="cpu", evidence=evidence, starts=1)
         with progress("what can be seen", 1) as advance:
             world = load_world(city, task, device=choose_device(self.device))
             advance(1)
-        methods = self.methods or (str(AGENT), *RIVALS)
         with progress("flying", len(methods) * self.steps) as advance:
             at = {m: i * self.steps for i, m in enumerate(methods)}
             flights = fly(world, methods, self.seed, lambda m, done, _n: advance(at[m] + done, short_name(m)))
@@ -70,4 +73,6 @@ class Demo(Command):
             return
         columns = ("small", "medium", "large", "ocr", "miou", "strict_miou", "plan_ms")
         print_table(("method", *columns), [(short_name(t.method), *(t.cells[c].mean for c in columns)) for t in tables], f"{world.scenes[0].name}: CCR, OCR, mIoU in %")
+        if not self.methods and not AGENT.is_file():
+            print("no trained agent ships with this version; train one with flaneur train and give it with --methods")
         print(f"page: {index}   ({index.stat().st_size / 1e6:.1f} MB, {facts['seconds']} s in all)")

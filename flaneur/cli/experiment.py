@@ -36,6 +36,8 @@ class Experiment(Command):
     """Folder with training runs; each row's run is found by its name, seed and switches."""
     split: str | None = None
     """Of a data set (default: test)."""
+    validation: Path | None = None
+    """Scenes on which the reference calibrations are fitted (default: the data set's validation split)."""
     limit: int | None = None
     """At most so many scenes."""
     evidence: str = "twin"
@@ -50,12 +52,13 @@ class Experiment(Command):
     def run(self) -> int:
         import dataclasses
 
-        from flaneur.evaluation.experiment import load_experiment
+        from flaneur.evaluation.experiment import load_experiment, with_plugins
         from flaneur.evaluation.experiment_agents import Runs
-        from flaneur.evaluation.experiment_run import prepare, run_dataset, run_experiment
+        from flaneur.evaluation.experiment_run import fit_references, prepare, run_dataset, run_experiment
+        from flaneur.evaluation.methods import plugins
         from flaneur.evaluation.smoke_world import smoke_world, training_world
 
-        experiment = load_experiment(self.name)
+        experiment = with_plugins(load_experiment(self.name), plugins())
         smoke = self.budget == "smoke"
         if smoke:
             experiment = dataclasses.replace(experiment, seeds=experiment.seeds[:1])
@@ -70,19 +73,30 @@ class Experiment(Command):
         runs = Runs(self.agents or (self.out / "agents" if smoke else None))
         with progress("agents", 1) as advance:
             plan = prepare(experiment, runs, training_world() if smoke else None, lambda note: advance(0, note))
-        world = smoke_world() if smoke else self._world()
+        world = smoke_world() if smoke else self._world(self.scenes, self.split or "test")
+        if any(row.fit for row in experiment.rows):
+            with progress("reference calibrations, on validation scenes", 1) as advance:
+                validation = training_world() if smoke else self._validation()
+                fit_references(experiment, plan, validation, self.out, self.budget, self.num_envs, lambda m, i, n: advance(i / n, m))
         with progress("episodes", 1) as advance:
             notes = run_experiment(experiment, plan, world, self.out, self.budget, self.num_envs, lambda m, i, n: advance(i / n, m))
         return self._finish(notes)
 
-    def _world(self) -> Any:
+    def _world(self, folder: Path | None, split: str) -> Any:
         from flaneur.evaluation.setup import TaskConfig, load_world
 
-        assert self.scenes is not None
+        assert folder is not None
         task = TaskConfig(image=self.image, episode_length=self.steps, lattice=self.lattice, evidence=self.evidence)
-        split = self.split or ("test" if (self.scenes / "dataset.json").is_file() else None)
+        wanted = split if (folder / "dataset.json").is_file() else None
         with progress("scenes and what can be seen in them", 1) as advance:
-            return load_world(self.scenes, task, split, self.limit, choose_device(self.device), lambda i, n, name: advance(i / n, name))
+            return load_world(folder, task, wanted, self.limit, choose_device(self.device), lambda i, n, name: advance(i / n, name))
+
+    def _validation(self) -> Any:
+        """The validation split of a data set, or the scenes named; None where there are neither."""
+        assert self.scenes is not None
+        if self.validation is None and not (self.scenes / "dataset.json").is_file():
+            return None
+        return self._world(self.validation or self.scenes, "validation")
 
     def _statistics(self) -> tuple[str, dict[str, Any]]:
         from flaneur.evaluation.dataset_table import folder_statistics, smoke_statistics
@@ -101,7 +115,11 @@ class Experiment(Command):
             print_json({"out": str(self.out), "notes": notes, "tables": [t.plain() for t in tables]})
         else:
             for table in tables:
-                print_table(table.head, [[*row.lead, *(row.text(c) for c in table.columns)] for row in table.rows if row.measured], table.caption)
+                rows = [row for row in table.rows if row.measured]
+                # The last leading column is the evidence; on a terminal it is worth its room only where it differs.
+                kept = [i for i, name in enumerate(table.leads) if name != "evidence" or len({r.lead[i] for r in rows}) > 1]
+                head = [*(table.leads[i] for i in kept), *table.head[len(table.leads) :]]
+                print_table(head, [[*(row.lead[i] for i in kept), *(row.text(c) for c in table.columns)] for row in rows], table.caption)
             for line in notes:
                 print(f"note: {line}")
             print(f"results: {self.out}   page: flaneur report {self.out} --out {self.out}/report")
