@@ -17,7 +17,7 @@ import warp as wp
 from torch import Tensor
 
 from flaneur.env import Context
-from flaneur.planners.candidates import BlockedPlaces, free_places, goals_of, turn_on_the_spot, views_of, voxel_of
+from flaneur.planners.candidates import ClosedPlaces, free_places, goals_of, turn_on_the_spot, views_of, voxel_of
 from flaneur.planners.goals import HeldGoals
 from flaneur.planners.rays import Volume, camera_rays, launch, march, next_voxel, ray_direction, start_walk
 
@@ -132,7 +132,7 @@ class ActiveSGM:
         self.config = config or ActiveSGMConfig()
         self._generator = torch.Generator().manual_seed(seed)
         self._held = HeldGoals(self.config.patience)
-        self._blocked = BlockedPlaces()
+        self._closed = ClosedPlaces()
         self.state: Tensor | None = None  # [B, P] u8 of every lattice view
         self.visits: Tensor | None = None  # [B, P] u8
         self.fine: Tensor | None = None  # [B] bool: the fine stage has begun
@@ -140,7 +140,7 @@ class ActiveSGM:
 
     def reset(self, env_ids: Sequence[int]) -> None:
         self._held.forget(env_ids)
-        self._blocked.forget(env_ids)
+        self._closed.forget(env_ids)
         for memory in (self.state, self.visits, self.fine):
             if memory is not None:
                 memory[list(env_ids)] = 0
@@ -185,7 +185,7 @@ class ActiveSGM:
 
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
         goal, _ = self._held.ready(context)
-        self._blocked.note(context, goal)
+        self._closed.note(goal, context.blocked)
         open_ = self._held.open(context)
         open_ = open_ | (self.unseen(context, goal, ~open_) < self.config.unseen)
         fresh = self.choose(context, open_) if open_.any() else goal
@@ -205,7 +205,7 @@ class ActiveSGM:
         self.state = torch.where(active[:, None] & free & (self.state == WAITING), POOLED, self.state).to(torch.uint8)
         coarse = self.state[:, ~is_fine]
         self.fine = self.fine | (active & ~(coarse == POOLED).any(1) & (coarse == GONE).any(1))
-        return (self.state == POOLED) & (~is_fine | self.fine[:, None]) & ~self._blocked.near(views[..., :3])
+        return (self.state == POOLED) & (~is_fine | self.fine[:, None]) & ~self._closed.near(views[..., :3])
 
     def choose(self, context: Context, active: Tensor) -> Tensor:
         """New goals [B, 5] for the environments `active` [B]."""

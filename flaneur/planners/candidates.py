@@ -1,4 +1,4 @@
-"""Where a rival may want to go: free voxels that can be reached, poses drawn from them, and places that turned out blocked."""
+"""Where a rival may want to go: free voxels that can be reached, poses drawn from them, and places that are done with."""
 
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportAssignmentType=false, reportReturnType=false
 
@@ -159,8 +159,8 @@ def turn_on_the_spot(context: Context, pitch: float = -30.0) -> Tensor:
     return torch.cat([poses[:, :3], poses[:, 5:] + math.pi / 4, torch.full_like(poses[:, :1], math.radians(pitch))], 1)
 
 
-class BlockedPlaces:
-    """The last places of each environment that could not be reached: nothing near them is chosen again."""
+class ClosedPlaces:
+    """The last places of each environment that are done with, because the way was blocked: nothing near them is chosen again."""
 
     def __init__(self, radius: float = 4.0, remembered: int = 16) -> None:
         self.radius, self.remembered = radius, remembered
@@ -170,12 +170,12 @@ class BlockedPlaces:
         if self.places is not None:
             self.places[list(env_ids)] = -1e6
 
-    def note(self, context: Context, goal: Tensor) -> None:
-        """Remember the goals [B, 5] of environments whose way was blocked."""
+    def note(self, goal: Tensor, where: Tensor) -> None:
+        """Remember the goals [B, 5] of the environments `where` [B]."""
         if self.places is None or len(self.places) != len(goal):
             self.places = torch.full((len(goal), self.remembered, 3), -1e6, device=goal.device)
         new = torch.cat([self.places[:, 1:], goal[:, None, :3].nan_to_num(nan=-1e6)], 1)
-        self.places = torch.where(context.blocked[:, None, None], new, self.places)
+        self.places = torch.where(where[:, None, None], new, self.places)
 
     def near(self, points: Tensor) -> Tensor:
         """[B, N] bool of points [B, N, 3]."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from flaneur.env import Context
 from flaneur.mapping import FREE, UNKNOWN
-from flaneur.planners.candidates import BlockedPlaces, centre_of, free_places, rows_of, turn_on_the_spot
+from flaneur.planners.candidates import ClosedPlaces, centre_of, free_places, rows_of, turn_on_the_spot
 from flaneur.planners.goals import HeldGoals
 
 
@@ -82,11 +82,11 @@ class RayFronts:
         self.config = config or RayFrontsConfig()
         self._generator = torch.Generator().manual_seed(seed)
         self._held = HeldGoals(self.config.patience)
-        self._blocked = BlockedPlaces()
+        self._closed = ClosedPlaces(remembered=64)
 
     def reset(self, env_ids: Sequence[int]) -> None:
         self._held.forget(env_ids)
-        self._blocked.forget(env_ids)
+        self._closed.forget(env_ids)
 
     def still_frontier(self, context: Context, goal: Tensor) -> Tensor:
         """[B] bool: whether the groups of goals [B, 5] still have enough frontier voxels; looks at their surroundings alone.
@@ -109,8 +109,9 @@ class RayFronts:
 
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
         goal, _ = self._held.ready(context)
-        self._blocked.note(context, goal)
         near = (goal[:, :3] - context.poses[:, :3]).norm(dim=1) < self.config.reached
+        # What a visit left is not resolved by another; without this two such groups are flown to in turn for ever.
+        self._closed.note(goal, context.blocked | near)
         open_ = self._held.open(context) | near | ~self.still_frontier(context, goal)
         fresh = self.choose(context, open_) if open_.any() else goal
         return self._held.take(context, fresh, open_), None
@@ -128,7 +129,7 @@ class RayFronts:
         yaw = torch.atan2(way[..., 1], way[..., 0])
         cost = distance + c.turning * (1 - torch.cos(yaw - poses[:, None, 5]))
         # What is nearer than a reached goal would be dropped at once.
-        cost = torch.where(some & (distance >= c.reached) & ~self._blocked.near(place), cost, torch.inf)
+        cost = torch.where(some & (distance >= c.reached) & ~self._closed.near(place), cost, torch.inf)
         lowest, index = cost.topk(min(c.choices, cost.shape[1]), largest=False)
         choices = torch.isfinite(lowest).sum(1)
         draw = (torch.rand(len(poses), generator=self._generator).to(poses.device) * choices).long()

@@ -16,7 +16,7 @@ import warp as wp
 from torch import Tensor
 
 from flaneur.env import Context
-from flaneur.planners.candidates import BlockedPlaces, draw_views, goals_of, turn_on_the_spot, views_of
+from flaneur.planners.candidates import ClosedPlaces, draw_views, goals_of, turn_on_the_spot, views_of
 from flaneur.planners.goals import HeldGoals
 from flaneur.planners.rays import Volume, camera_rays, march, next_voxel, ray_direction, start_walk
 
@@ -74,12 +74,12 @@ class Uncertainty:
         self.config = config or UncertaintyConfig()
         self._generator = torch.Generator().manual_seed(seed)
         self._held = HeldGoals(self.config.patience)
-        self._blocked = BlockedPlaces()
+        self._closed = ClosedPlaces()
         self._promised: Tensor | None = None  # [B] entropy of the held goal's view when it was chosen
 
     def reset(self, env_ids: Sequence[int]) -> None:
         self._held.forget(env_ids)
-        self._blocked.forget(env_ids)
+        self._closed.forget(env_ids)
 
     def entropy(self, context: Context, views: Tensor, active: Tensor) -> Tensor:
         """[B, N] nats: mean ray entropy of views [B, N, 6]."""
@@ -89,7 +89,7 @@ class Uncertainty:
 
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
         goal, _ = self._held.ready(context)
-        self._blocked.note(context, goal)
+        self._closed.note(goal, context.blocked)
         open_ = self._held.open(context)
         if self._promised is not None:
             left = self.entropy(context, views_of(goal)[:, None], ~open_)[:, 0]
@@ -105,7 +105,7 @@ class Uncertainty:
         """New goals [B, 5] and what they promise [B] nats, for the environments `active` [B]."""
         views, some = draw_views(context, self.config.candidates, self._generator)
         entropy = self.entropy(context, views, active)
-        entropy = torch.where(self._blocked.near(views[..., :3]), -1.0, entropy)
+        entropy = torch.where(self._closed.near(views[..., :3]), -1.0, entropy)
         best, index = entropy.max(1)
         fresh = goals_of(views[torch.arange(len(views), device=views.device), index])
         found = some & (best > 0)

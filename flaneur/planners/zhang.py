@@ -18,7 +18,7 @@ from torch import Tensor
 
 from flaneur.env import Context
 from flaneur.mapping import FREE, OCCUPIED
-from flaneur.planners.candidates import BlockedPlaces, dilate, goals_of, open_places, turn_on_the_spot
+from flaneur.planners.candidates import dilate, goals_of, open_places, turn_on_the_spot
 from flaneur.planners.contours import Contours, contours
 from flaneur.planners.goals import HeldGoals
 from flaneur.planners.information import RaySensor
@@ -38,7 +38,7 @@ class ZhangConfig:
     unknown: float = 0.5
     occupied: float = 0.97
     sensor: RaySensor = field(default_factory=RaySensor)
-    useful: float = 4.0  # metres around a held goal in which some frontier must be left
+    useful: float = 4.0  # metres around a held goal in which some frontier must be left; what a visit left there is dropped
     patience: int = 40
 
 
@@ -165,11 +165,12 @@ class Zhang:
     def __init__(self, config: ZhangConfig | None = None) -> None:
         self.config = config or ZhangConfig()
         self._held = HeldGoals(self.config.patience)
-        self._blocked = BlockedPlaces()
+        self._dropped: Tensor | None = None  # [B, Hm, Wm] bool: frontiers around goals that are done with
 
     def reset(self, env_ids: Sequence[int]) -> None:
         self._held.forget(env_ids)
-        self._blocked.forget(env_ids)
+        if self._dropped is not None:
+            self._dropped[list(env_ids)] = False
 
     def information(self, context: Context, views: Tensor, active: Tensor) -> Tensor:
         """[B, N] nats: the sum of ray scores of views [B, N, 6]."""
@@ -184,11 +185,15 @@ class Zhang:
 
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
         goal, _ = self._held.ready(context)
-        self._blocked.note(context, goal)
-        edge = frontier_of(context.planar)
+        if self._dropped is None or self._dropped.shape != context.planar.shape:
+            self._dropped = torch.zeros_like(context.planar, dtype=torch.bool)
         at = (torch.arange(context.grid.cells, device=goal.device) + 0.5) * context.grid.cell
-        far = torch.hypot(at[None, None, :] - goal[:, 0, None, None], at[None, :, None] - goal[:, 1, None, None])
-        open_ = self._held.open(context) | ~(edge & (far < self.config.useful)).flatten(1).any(1)
+        near = torch.hypot(at[None, None, :] - goal[:, 0, None, None], at[None, :, None] - goal[:, 1, None, None]) < self.config.useful
+        open_ = self._held.open(context)
+        # Street level has shadows that no view resolves; without this the nearest of them would be chosen for ever.
+        self._dropped |= open_[:, None, None] & near
+        edge = frontier_of(context.planar) & ~self._dropped
+        open_ = open_ | ~(edge & near).flatten(1).any(1)
         fresh = self.choose(context, edge, open_) if open_.any() else goal
         return self._held.take(context, fresh, open_), None
 
@@ -208,7 +213,6 @@ class Zhang:
         views = torch.cat([place, torch.zeros_like(place)], -1)[:, :, None].repeat(1, 1, len(legal), 1)
         views[..., 4], views[..., 5] = legal, yaw[..., None]
         score = self.information(context, views.flatten(1, 2), active).unflatten(1, (-1, len(legal))) / (0.1 + length)[..., None]
-        usable = found.valid & ~self._blocked.near(place)
-        best, index = torch.where(usable[..., None], score, -1.0).flatten(1).max(1)
+        best, index = torch.where(found.valid[..., None], score, -1.0).flatten(1).max(1)
         fresh = goals_of(views.flatten(1, 2)[torch.arange(len(x), device=x.device), index])
         return torch.where((best > 0)[:, None], fresh, turn_on_the_spot(context))

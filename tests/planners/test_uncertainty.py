@@ -6,7 +6,7 @@ import torch
 from planner_checks import assert_held, assert_reads_no_truth, crossed_voxels, explored_env, fly, random_views
 from scipy import ndimage
 
-from flaneur.planners.candidates import BlockedPlaces, centre_of, draw_views, free_places, reachable, voxel_of
+from flaneur.planners.candidates import ClosedPlaces, centre_of, draw_views, free_places, reachable, voxel_of
 from flaneur.planners.rays import camera_rays
 from flaneur.planners.uncertainty import Uncertainty, UncertaintyConfig
 
@@ -77,14 +77,16 @@ def test_candidates_are_free_reachable_and_legal():
     torch.testing.assert_close(centre_of(context, b, flat), views[..., :3])
 
 
-def test_blocked_places_are_left_alone():
-    env = explored_env()
-    context, blocked = env.context(), BlockedPlaces(radius=4.0)
-    context.blocked.fill_(True)
-    blocked.note(context, torch.tensor([[50.0, 50.0, 10.0, 0.0, 0.0]]))
-    assert blocked.near(torch.tensor([[[51.0, 50.0, 12.0], [60.0, 50.0, 10.0]]])).tolist() == [[True, False]]
-    blocked.forget([0])
-    assert not blocked.near(torch.tensor([[[51.0, 50.0, 12.0]]])).any()
+def test_closed_places_are_left_alone():
+    closed, goal = ClosedPlaces(radius=4.0), torch.tensor([[50.0, 50.0, 10.0, 0.0, 0.0]])
+    points = torch.tensor([[[51.0, 50.0, 12.0], [60.0, 50.0, 10.0]]])
+    assert not closed.near(points).any()
+    closed.note(goal, torch.tensor([False]))
+    assert not closed.near(points).any()
+    closed.note(goal, torch.tensor([True]))
+    assert closed.near(points).tolist() == [[True, False]]
+    closed.forget([0])
+    assert not closed.near(points).any()
 
 
 def test_an_episode():

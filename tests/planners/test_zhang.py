@@ -131,5 +131,16 @@ def test_an_episode_at_eight_metres():
     assert np.isin(goals[..., 2].round(3), [8.0, 12.0]).all()  # 12 m is where it turned on the spot at the start
 
 
+def test_a_place_is_not_chosen_twice():
+    env, planner = explored_env(), Zhang()
+    goals = fly(env, planner, 20)[:, 0]
+    chosen = goals[np.append(True, np.abs(np.diff(goals, axis=0)).max(1) > 1e-6)]
+    frontier_goals = chosen[np.isclose(chosen[:, 2], 8.0), :2]
+    gaps = np.linalg.norm(frontier_goals[:, None] - frontier_goals[None], axis=-1)
+    assert len(gaps) > 1 and gaps[~np.eye(len(gaps), dtype=bool)].min() > 0
+    planner.reset([0])
+    assert not planner._dropped.any()
+
+
 def test_reads_no_truth():
     assert_reads_no_truth(Zhang)
