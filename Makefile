@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 OSM    ?=
-EXTRAS ?= dev,llm
+EXTRAS ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-gpu lint clean

