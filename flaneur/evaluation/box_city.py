@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flaneur.city.scene import QUANTUM, Instances, Prototype, Scene
@@ -42,7 +44,7 @@ def box_city(seed: int = 0) -> Scene:
     prototypes: list[Prototype] = []
     rows: list[tuple[int, float, float, float, float]] = []  # prototype, x, y, z, yaw
 
-    def add(name: str, cls: str, material: str, size: tuple[float, float, float, float], places: list[tuple[float, float, float, float]]) -> None:
+    def add(name: str, cls: str, material: str, size: tuple[float, float, float, float], places: Sequence[tuple[float, float, float, float]]) -> None:
         vertices, faces, uv = box(*size)
         vertices, uv = (_round(a) for a in (vertices, uv))
         volume = 0.0 if classes[cls].group == "background" else size[0] * size[1] * (size[3] - size[2])
@@ -53,7 +55,7 @@ def box_city(seed: int = 0) -> Scene:
     add("street_x", "road", "asphalt", (200, 10, -0.45, 0.0), [(100, 100, 0, 0)])
     add("street_y", "road", "asphalt", (10, 95, -0.45, 0.0), [(100, y, 0, 0) for y in (47.5, 152.5)])
     add("pavement", "pavement", "pavement_slab", (95, 5, -0.45, KERB), [(x, y, 0, 0) for x in (47.5, 152.5) for y in (92.5, 107.5)])
-    add("lawn", "terrain", "grass", (95, 90, -0.45, 0.1), [(x, y, 0, 0) for x, y in ((47.5, 45), (152.5, 45), (47.5, 155))])
+    add("lawn", "terrain", "grass", (95, 90, -0.45, 0.1), [(x, y, 0, 0) for x, y in ((47.5, 45.0), (152.5, 45.0), (47.5, 155.0))])
     add("pond", "water", "water", (95, 90, -0.45, -0.3), [(152.5, 155, 0, 0)])
     lots = [(x, y) for qx, qy in ((0, 0), (105, 0), (0, 110)) for x in (18 + qx, 47 + qx, 76 + qx) for y in (16 + qy, 45 + qy, 72 + qy)]
     rng.shuffle(lots)

@@ -85,9 +85,7 @@ def analyse(z_alpha: np.ndarray, z_beta: np.ndarray, permutations: int = 200, se
     order = rng.permutation(episodes)
     half = np.isin(np.repeat(np.arange(episodes), steps), order[: episodes // 2])
     apart = held_out(x, y, np.flatnonzero(half), np.flatnonzero(~half))
-    summary = {
-        name: {"mean": float(np.mean(v)), "q95": float(np.quantile(v, 0.95)), "p": (sum(n >= found[name] - 1e-12 for n in v) + 1) / (len(v) + 1)} for name, v in null.items()
-    }
+    summary = {name: {"mean": float(np.mean(v)), "q95": float(np.quantile(v, 0.95)), "p": (sum(n >= found[name] - 1e-12 for n in v) + 1) / (len(v) + 1)} for name, v in null.items()}
     ranks = {"rank_alpha": a.rank, "rank_beta": b.rank, "rank": min(a.rank, b.rank)}
     return {**found, **ranks, "samples": len(x), "episodes": episodes, "permutations": permutations, "null": summary, "held_out": statistics(apart)}
 

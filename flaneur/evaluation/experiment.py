@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -28,14 +29,16 @@ class Row:
     set: dict[str, Any] = field(default_factory=dict)  # over the agent's configuration: {"ppo.k": 0.05}
     beta_of: str | None = None  # take beta from this agent instead
     beta: tuple[float, ...] = ()  # constant, instead of the agent's
+    fit: Literal["fixed", "group", "table"] | None = None  # beta fitted on validation scenes, instead of the agent's
     paper: dict[str, Any] = field(default_factory=dict)  # which printed rows stand beside: {"method": "Ours"}
+    evidence: str | None = None  # another source than the experiment's: the ceiling sees perfectly
     reference: bool = False  # no method of the paper: a bound, or a simple one to beat
 
     def __post_init__(self) -> None:
         if (self.method is None) == (self.agent is None):
             raise UserError(f"row '{self.id}': give either 'method' or 'agent'")
-        if self.beta and self.beta_of:
-            raise UserError(f"row '{self.id}': 'beta' and 'beta_of' exclude each other")
+        if sum(map(bool, (self.beta, self.beta_of, self.fit))) > 1:
+            raise UserError(f"row '{self.id}': 'beta', 'beta_of' and 'fit' exclude each other")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Experiment:
     kind: Literal["episodes", "cca", "curves", "dataset"]
     rows: tuple[Row, ...] = ()
     ours: str | None = None  # id of the row that the others are compared with
+    ceiling: str | None = None  # id of the row whose OCR the others are also given as a share of
     seeds: tuple[int, ...] = (0,)  # of learned methods: one training run each
     tables: tuple[tuple[str, ...], ...] = ()  # metrics of each table
     captions: tuple[str, ...] = ()
@@ -60,8 +64,9 @@ class Experiment:
         double = sorted({i for i in ids if ids.count(i) > 1})
         if double:
             raise UserError(f"experiment '{self.name}', field 'rows': id '{double[0]}' is used twice")
-        if self.ours is not None and self.ours not in ids:
-            raise UserError(f"experiment '{self.name}', field 'ours': '{self.ours}' is none of the rows {', '.join(ids)}")
+        for field_name, id in (("ours", self.ours), ("ceiling", self.ceiling)):
+            if id is not None and id not in ids:
+                raise UserError(f"experiment '{self.name}', field '{field_name}': '{id}' is none of the rows {', '.join(ids)}")
         if len(self.captions) != len(self.tables):
             raise UserError(f"experiment '{self.name}', field 'captions': {len(self.captions)} for {len(self.tables)} tables")
 
@@ -79,6 +84,15 @@ def load_experiment(name: str) -> Experiment:
     if not own and name not in names():
         raise UserError(f"unknown experiment '{name}'; known are {', '.join(names())}, or give a .toml file")
     return load_config(Experiment, Path(name) if own else FOLDER / f"{name}.toml")
+
+
+def with_plugins(experiment: Experiment, methods: Iterable[str]) -> Experiment:
+    """Planners of other packages as further rows of every table that compares methods."""
+    first = next(iter(experiment.rows[0].columns), None) if experiment.rows else None
+    if experiment.kind != "episodes" or first != "Method":
+        return experiment
+    known = {r.id for r in experiment.rows} | {r.method for r in experiment.rows}
+    return replace(experiment, rows=(*experiment.rows, *(Row(m, {"Method": m}, method=m) for m in sorted(methods) if m not in known)))
 
 
 def experiment_from(values: dict[str, Any], where: str) -> Experiment:

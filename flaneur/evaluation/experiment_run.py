@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from flaneur import __version__
 from flaneur.configuration import to_values
 from flaneur.env.semantic import SemanticEnv
 from flaneur.errors import UserError
+from flaneur.evaluation.calibration_fit import SMOKE, Fitted, Search, fit_beta, with_values
 from flaneur.evaluation.episodes import Watch
 from flaneur.evaluation.experiment import Experiment, Row, agent_config
 from flaneur.evaluation.experiment_agents import Runs, Trained, train_command
@@ -24,7 +25,7 @@ from flaneur.evaluation.experiment_measures import features_cca, map_watch, trai
 from flaneur.evaluation.methods import known_methods, make_planner
 from flaneur.evaluation.protocol import Study, Tick, evaluate
 from flaneur.evaluation.results import ResultFile
-from flaneur.evaluation.setup import World
+from flaneur.evaluation.setup import World, with_evidence
 from flaneur.evaluation.stopwatch import Stopwatch
 from flaneur.planners.agent import Agent
 from flaneur.planners.base import Planner
@@ -40,6 +41,7 @@ class Plan:
     seeds: dict[str, list[int]]  # row id -> seeds
     agents: dict[tuple[str, str, int], Trained]  # (row id, "agent" or "beta", seed)
     notes: list[str]
+    fitted: dict[tuple[str, int], Fitted] = field(default_factory=dict)  # (row id, seed)
 
 
 def prepare(experiment: Experiment, runs: Runs, train_on: World | None = None, tick: Callable[[str], None] | None = None) -> Plan:
@@ -97,6 +99,8 @@ class _ExperimentStudy(Study):
         motion = make_planner(row.method, env, noise) if row.method is not None else self._agent(row, "agent", env, seed, noise)
         if row.beta_of is not None:
             return BorrowedBeta(motion, self._agent(row, "beta", env, seed, noise), row.id)
+        if row.fit is not None:
+            return with_values(motion, self.plan.fitted[row.id, seed].values, env.map.channels, row.id)
         if row.beta:
             return ConstantBeta(motion, row.beta * (env.map.channels if len(row.beta) == 1 else 1), row.id)
         return motion
@@ -112,6 +116,8 @@ class _ExperimentStudy(Study):
     def finish(self, row: dict[str, Any]) -> dict[str, Any]:
         labels: dict[str, Any] = {"experiment": self.experiment.name, "budget": self.budget}
         agents = {part: t.facts() for (id, part, seed), t in self.plan.agents.items() if id == row["method"] and seed == row["seed"]}
+        if (row["method"], row["seed"]) in self.plan.fitted:
+            labels["beta"] = list(self.plan.fitted[row["method"], row["seed"]].values)
         if agents:
             labels["agents"] = {part: {k: f[k] for k in ("name", "seed", "digest", "steps")} for part, f in agents.items()}
         if self.stopwatch is not None:
@@ -123,6 +129,25 @@ class _ExperimentStudy(Study):
             self.stopwatch.stop()
 
 
+def fit_references(experiment: Experiment, plan: Plan, validation: World | None, out: Path, budget: str, num_envs: int = 8, tick: Tick | None = None) -> None:
+    """The rows whose beta is fitted; without validation scenes they become notes."""
+    for row in experiment.rows:
+        if row.fit is None or row.id not in plan.seeds:
+            continue
+        if validation is None:
+            plan.notes.append(f"{' '.join(map(str, row.columns.values()))}: no row, its beta is fitted on validation scenes; give --validation, or a data set with that split")
+            del plan.seeds[row.id]
+            continue
+        for seed in plan.seeds[row.id]:
+            trained = plan.agents[row.id, "agent", seed]
+
+            def motion(env: SemanticEnv, noise: int, path: Path = trained.path) -> Agent:
+                return Agent.load(path, env.classes, env.device, seed=noise)
+
+            file = Path(out) / "validation" / f"{row.agent}-{seed}-{trained.digest}.jsonl"
+            plan.fitted[row.id, seed] = fit_beta(row.fit, validation, motion, file, SMOKE if budget == "smoke" else Search(), num_envs, tick)
+
+
 def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str, num_envs: int = 8, tick: Tick | None = None) -> list[str]:
     """Fill in OUT; returns the notes (what is missing, what failed)."""
     out = Path(out)
@@ -131,16 +156,20 @@ def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, 
     notes, measured = list(plan.notes), {}
     if experiment.kind == "episodes":
         study = _ExperimentStudy(experiment, plan, world, out, budget)
+        worlds = {None: world} | {e: with_evidence(world, e) for e in sorted({r.evidence for r in experiment.rows if r.evidence})}
         try:
             for row in experiment.rows:
                 if row.id in plan.seeds:
                     envs = 1 if experiment.alone else num_envs
-                    _, failures = evaluate(world, [row.id], out / RESULTS, plan.seeds[row.id], envs, experiment.step_metrics, tick, study)
+                    file = out / (f"results-{row.evidence.replace(':', '-')}.jsonl" if row.evidence else RESULTS)
+                    _, failures = evaluate(worlds[row.evidence], [row.id], file, plan.seeds[row.id], envs, experiment.step_metrics, tick, study)
                     notes += [f"{row.id}: no row, it failed: {line}" for line in failures]
         finally:
             study.stop()
         if experiment.maps:
             measured["maps"] = sorted(p.name for p in (out / MAPS).glob("*.png"))
+        if plan.fitted:
+            measured["fitted"] = {f"{id}-{seed}": f.plain() for (id, seed), f in sorted(plan.fitted.items())}
     elif experiment.kind == "cca":
         measured["cca"] = features_cca(plan.seeds, {k: v for k, v in plan.agents.items() if k[1] == "agent"}, world, num_envs, tick)
     elif experiment.kind == "curves":
@@ -190,5 +219,5 @@ def _write_description(experiment: Experiment, plan: Plan, world: World, out: Pa
 
 def _write(path: Path, description: dict[str, Any]) -> None:
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(description, indent=1, sort_keys=True) + "\n", "utf-8")
+    part.write_text(json.dumps(description, indent=1) + "\n", "utf-8")  # unsorted: the order of columns is the table's
     os.replace(part, path)

@@ -21,7 +21,7 @@ from flaneur.evaluation.step_curves import mean_curves
 HUES = ("#0b6fcb", "#d9541e", "#2b8a3e", "#8e44ad", "#b8860b", "#c2255c", "#0c8599", "#5c6570", "#74510c", "#4263eb", "#6b8e23")
 GROUP_HUES = {"small": "#d9541e", "medium": "#0b6fcb", "large": "#2b8a3e"}
 DPI = 140
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "flaneur", "svg.fonttype": "path", "font.family": "DejaVu Sans", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "grid.color": "#e4e7eb", "grid.linewidth": 0.7, "axes.axisbelow": True, "legend.frameon": False, "figure.facecolor": "white",
 }  # fmt: skip
@@ -61,7 +61,6 @@ def _groups(result: Result, tables: list[Table]) -> Drawing | None:
     lines = [r for r in tables[0].rows if r.kind != "paper"]
     if not lines:
         return None
-    names = [" ".join(x for x in r.lead if x not in ("-", "")) if r.lead else "" for r in lines]
     names = _names(tables[0], lines)
     with _canvas() as plt:
         figure, axes = plt.subplots(figsize=(8.6, 0.5 + 0.46 * len(lines)))
@@ -185,12 +184,13 @@ def _pareto(result: Result, tables: list[Table]) -> Drawing | None:
 
 
 def nondominated(points: np.ndarray) -> np.ndarray:  # [N, 2], more is better -> [N] bool
-    better = (points[None] >= points[:, None]).all(-1) & (points[None] > points[:, None]).any(-1)
-    return ~better.any(1)
+    better = np.all(points[None] >= points[:, None], axis=-1) & np.any(points[None] > points[:, None], axis=-1)
+    return ~np.any(better, axis=1)
 
 
 def _maps(result: Result, tables: list[Table]) -> Drawing | None:
     """Classes in colour, white unexplored, grey wrong, black background; a row per scene."""
+    from matplotlib.patches import Rectangle
     from PIL import Image
 
     scenes = list(dict.fromkeys(name.split("--")[0] for name in result.maps))
@@ -205,7 +205,7 @@ def _maps(result: Result, tables: list[Table]) -> Drawing | None:
                 name = f"{scene}--{id}.png"
                 if name in result.maps:
                     axes.imshow(np.array(Image.open(io.BytesIO(result.maps[name]))), interpolation="nearest")
-                    axes.add_patch(plt.Rectangle((0, 0), 1, 1, transform=axes.transAxes, fill=False, ec="#9aa3ad", lw=0.8))
+                    axes.add_patch(Rectangle((0, 0), 1, 1, transform=axes.transAxes, fill=False, ec="#9aa3ad", lw=0.8))
                 if axes in grid[0]:
                     axes.set_title("Ground truth" if id == TRUTH else label(result.experiment, id), fontsize=9)
             row[0].text(-0.06, 0.5, scene, rotation=90, va="center", ha="right", transform=row[0].transAxes, fontsize=8)

@@ -30,8 +30,13 @@ BUILTIN: dict[str, Maker] = {
 }
 
 
+def plugins() -> dict[str, Maker]:
+    """What other packages register."""
+    return {e.name: e.load() for e in entry_points(group="flaneur.planners")}
+
+
 def known_methods() -> dict[str, Maker]:
-    return BUILTIN | {e.name: e.load() for e in entry_points(group="flaneur.planners")}
+    return BUILTIN | plugins()
 
 
 def make_planner(name: str, env: SemanticEnv, seed: int = 0) -> Planner:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -64,6 +64,11 @@ class World:
     def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False) -> SemanticEnv:
         config = env_config(self.task, num_envs, step_metrics)
         return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed)
+
+
+def with_evidence(world: World, evidence: str) -> World:
+    """The same scenes and truths, seen through another source."""
+    return replace(world, task=replace(world.task, evidence=evidence), _source=None)
 
 
 def env_config(task: TaskConfig, num_envs: int, step_metrics: bool = False) -> EnvConfig:

@@ -12,7 +12,7 @@ from flaneur.cli.main import main
 from flaneur.configuration import from_values, load_config
 from flaneur.errors import UserError
 from flaneur.evaluation.box_city import box, box_city
-from flaneur.evaluation.experiment import AGENTS, Experiment, Row, agent_config, agent_values, experiment_from, load_experiment, names
+from flaneur.evaluation.experiment import AGENTS, Experiment, Row, agent_config, agent_values, experiment_from, load_experiment, names, with_plugins
 from flaneur.evaluation.experiment_agents import Runs, train_command
 from flaneur.evaluation.paper import paper_rows, paper_table
 
@@ -58,7 +58,7 @@ def test_bad_definitions_are_refused() -> None:
         Row("a", {}, method="random", agent="full")
     with pytest.raises(UserError, match="id 'a' is used twice"):
         Experiment("x", "X", "episodes", (Row("a", {}, method="random"),) * 2)
-    with pytest.raises(UserError, match="unknown field 'rows.*metod'"):
+    with pytest.raises(UserError, match=r"unknown field 'rows.*metod'"):
         experiment_from({"name": "x", "title": "X", "kind": "episodes", "rows": [{"id": "a", "columns": {}, "metod": "random"}]}, "x.toml")
 
 
@@ -77,7 +77,7 @@ def test_main_at_smoke_budget(smoke: SmokeRuns) -> None:
     out = smoke("main")
     about = description(out)
     found = rows(out)
-    assert {"random", "lawnmower", "nearest_frontier", "ours", "ceiling"} <= {r["method"] for r in found}
+    assert {"random", "lawnmower", "nearest_frontier", "ours", "ours_table"} <= {r["method"] for r in found}
     assert all(r["budget"] == "smoke" and r["experiment"] == "main" and r["collisions"] == 0 for r in found)
     ours = [r for r in found if r["method"] == "ours"]
     assert ours[0]["agents"]["agent"]["digest"] == about["agents"]["ours"]["agent-0"]["digest"]
@@ -131,6 +131,57 @@ def test_a_missing_run_is_a_note_with_its_command(tmp_path: Path, capsys) -> Non
     plan = prepare(load_experiment("ablation"), Runs(tmp_path))
     assert not plan.seeds and len(plan.notes) == 6 * 3 and "flaneur train configs/lc_mi.toml --set seed=2" in "".join(plan.notes)
     assert main(["experiment", "main", "--out", str(tmp_path / "o")]) == 2 and "give --scenes" in capsys.readouterr().err and not (tmp_path / "o").exists()
+
+
+def test_reference_calibrations_are_fitted_and_said(smoke: SmokeRuns) -> None:
+    out = smoke("main")
+    fitted = description(out)["measured"]["fitted"]
+    assert {k: len(v["values"]) for k, v in fitted.items()} == {"ours_fixed-0": 1, "ours_group-0": 4, "ours_table-0": 16}
+    assert all(r["beta"] == fitted[f"{r['method']}-0"]["values"] for r in rows(out) if r["method"] in ("ours_fixed", "ours_group", "ours_table"))
+    assert fitted["ours_group-0"]["validation_score"] >= fitted["ours_fixed-0"]["validation_score"]
+
+
+def test_coordinate_search_finds_a_separable_optimum() -> None:
+    from flaneur.evaluation.calibration_fit import Search, _ascend
+
+    target = (0.4, 1.8, 1.0, 0.6)
+    found = _ascend((1.0,) * 4, lambda v: -sum(abs(a - b) for a, b in zip(v, target, strict=True)), Search())
+    assert found == target
+
+
+def test_table_beta_depends_on_the_distance_to_the_camera() -> None:
+    from flaneur.evaluation.smoke_world import smoke_world
+    from flaneur.planners import NearestFrontier
+    from flaneur.planners.calibrated import DistanceBeta
+
+    env = smoke_world().env(2)
+    env.reset([0, 1], [0, 0], [0, 0])
+    table = [[0.2, 0.4, 0.6, 0.8], [1.0] * 4, [1.2, 1.4, 1.6, 1.8], [1.0] * 4]
+    _, beta = DistanceBeta(NearestFrontier(), table, (10.0, 25.0, 60.0), "t", grid=20).plan(env.context())
+    assert beta is not None and beta.shape == (2, 4, 20, 20) and (beta[:, [1, 3]] == 1).all()
+    x, y, z = env.poses[0, :3].tolist()
+    for i, j in ((0, 0), (5, 12), (19, 19), (int(y // 10), int(x // 10))):
+        distance = ((j * 10 + 5 - x) ** 2 + (i * 10 + 5 - y) ** 2 + z**2) ** 0.5
+        assert beta[0, 0, i, j] == pytest.approx(table[0][int(np.searchsorted([10, 25, 60], distance))])
+    with pytest.raises(UserError, match="4 distances, 2 edges"):
+        DistanceBeta(NearestFrontier(), table, (10.0, 25.0), "t")
+
+
+def test_the_ceiling_sees_perfectly_and_stays_apart(smoke: SmokeRuns) -> None:
+    from flaneur.evaluation.report.build import build
+    from flaneur.evaluation.report.load import load_result
+
+    out = smoke("main")
+    assert "oracle" not in {r["evidence"] for r in rows(out)} and (out / "results-oracle.jsonl").exists()
+    table = build(load_result(out)).tables[0]
+    share = {r.lead[0]: r.text("ocr_share") for r in table.rows if r.measured}
+    assert share["Ceiling"] == "100.0" and float(share["Ours"]) < 100 and "Ceiling" not in {d["other"] for d in table.differences}
+
+
+def test_planners_of_other_packages_join_the_tables() -> None:
+    main_table = with_plugins(load_experiment("main"), ["mine", "random"])
+    assert main_table.rows[-1] == Row("mine", {"Method": "mine"}, method="mine") and len(main_table.rows) == len(load_experiment("main").rows) + 1
+    assert with_plugins(load_experiment("ablation"), ["mine"]) == load_experiment("ablation")
 
 
 def test_cca_at_smoke_budget(smoke: SmokeRuns) -> None:

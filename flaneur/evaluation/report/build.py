@@ -77,6 +77,7 @@ def _episode_tables(experiment: Experiment, results: Sequence[Result]) -> list[T
             rows = [r for r in result.rows if r["method"] == row.id]
             if rows:
                 measured[row.id, result.evidence] = method_table(rows)
+    _add_shares(experiment, measured)
     remarks = [f"linter: {problem}" for problem in lint(list(measured.values()))]
     tables = []
     for i, (columns, caption) in enumerate(zip(experiment.tables, experiment.captions, strict=True)):
@@ -89,6 +90,14 @@ def _episode_tables(experiment: Experiment, results: Sequence[Result]) -> list[T
     return tables
 
 
+def _add_shares(experiment: Experiment, measured: dict[tuple[str, str], MethodTable]) -> None:
+    """OCR as a share of the ceiling's, in percent."""
+    for (_, evidence), table in measured.items():
+        ceiling = measured.get((experiment.ceiling or "", evidence))
+        if ceiling is not None and ceiling.cells["ocr"].mean > 0:
+            table.cells["ocr_share"] = Cell(100 * table.cells["ocr"].mean / ceiling.cells["ocr"].mean, np.nan, np.nan, np.nan)
+
+
 def _leads(experiment: Experiment) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in experiment.rows for name in row.columns))
 
@@ -99,9 +108,11 @@ def _lines(experiment: Experiment, row: Row, measured: dict[tuple[str, str], Met
     for evidence in evidences:
         table = measured.get((row.id, evidence))
         if table is not None:
+            if any(line.lead == (*lead, table.evidence) for line in lines):
+                continue  # a row with evidence of its own is the same in every result
             note = f"{table.runs} {'run' if table.runs == 1 else 'runs'}, {table.scenes} scenes, {table.episodes} episodes"
             values = {c: table.cells[c] for c in columns if c in table.cells}
-            lines.append(Line((*lead, evidence), values, "reference" if row.reference else "measured", note))
+            lines.append(Line((*lead, table.evidence), values, "reference" if row.reference else "measured", note))
     for printed in paper_rows(experiment.paper, row.paper) if experiment.paper and row.paper else []:
         values = {c: _printed(printed, PAPER_NAMES.get(c, c)) for c in columns if PAPER_NAMES.get(c, c) in printed}
         if values:
@@ -119,17 +130,18 @@ def _mark(value: Any) -> str:
 
 def _differences(experiment: Experiment, results: Sequence[Result], metrics: Sequence[str]) -> list[dict[str, Any]]:
     """Ours minus every other row on the scenes both have."""
-    out = []
+    out, ours = [], experiment.ours
     for result in results:
-        present = {r["method"] for r in result.rows}
-        if experiment.ours not in present or len(present) < 2:
+        rows = [r for r in result.rows if r["evidence"] == result.evidence]
+        present = {r["method"] for r in rows}
+        if ours is None or ours not in present or len(present) < 2:
             continue
         for metric in metrics:
-            found = differences(result.rows, experiment.ours, metric)
+            found = differences(rows, ours, metric)
             for row in experiment.rows:
                 if row.id in found:
                     values = {k: round(v, 6) if isinstance(v, float) else v for k, v in found[row.id].items()}
-                    out.append({"ours": label(experiment, experiment.ours), "other": label(experiment, row.id), "evidence": result.evidence, "metric": metric, **values})
+                    out.append({"ours": label(experiment, ours), "other": label(experiment, row.id), "evidence": result.evidence, "metric": metric, **values})
     return out
 
 

@@ -51,7 +51,8 @@ def _folder(path: Path) -> Result:
         raise UserError(f"{path}: no results of an experiment here ({DESCRIPTION} is missing); flaneur experiment NAME --out {path}") from None
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise UserError(f"{file}: not an experiment's description ({error}); run the experiment again") from None
-    rows = read_results([path / RESULTS]) if (path / RESULTS).exists() else []
+    # One file per evidence: rows of a row with evidence of its own (the ceiling's) are never mixed with the others.
+    rows = [r for file in (path / RESULTS, *sorted(path.glob("results-*.jsonl"))) if file.exists() for r in read_results([file])]
     unknown = {r["method"] for r in rows} - {r.id for r in experiment.rows}
     if unknown:
         raise UserError(f"{path / RESULTS}: rows of '{sorted(unknown)[0]}', which is no row of experiment '{experiment.name}'")

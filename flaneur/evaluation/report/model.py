@@ -12,7 +12,7 @@ from flaneur.evaluation.tables import TITLES, Cell
 Kind = Literal["measured", "reference", "paper"]
 LOWER_IS_BETTER = frozenset(("var", "background_wrong", "nll", "ece"))
 PAPER_MARK = "paper, on the authors' data"
-EXTRA_TITLES = {"max": "Max CCA", "mean": "Mean CCA", "top10": "Top-10 CCA", "small_end": "CCR small at the end", "small_best": "best"}
+EXTRA_TITLES = {"ocr_share": "OCR, % of ceiling", "max": "Max CCA", "mean": "Mean CCA", "top10": "Top-10 CCA", "small_end": "CCR small at the end", "small_best": "best"}
 
 
 def title(column: str) -> str:

@@ -27,7 +27,7 @@ def write_report(paths: list[Path], out: Path) -> list[Path]:
         for table in section.tables:
             files[f"tables/{table.name}.md"] = markdown(table).encode()
             files[f"tables/{table.name}.tex"] = latex(table).encode()
-            files[f"tables/{table.name}.json"] = (json.dumps(table.plain(), indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+            files[f"tables/{table.name}.json"] = (json.dumps(table.plain(), indent=1, ensure_ascii=False) + "\n").encode()
         for name, (svg, png) in figures.items():
             files[f"figures/{name}.svg"], files[f"figures/{name}.png"] = svg, png
     files["report.md"] = "\n".join(_markdown(s, f) for s, f in sections).encode()
