@@ -21,6 +21,8 @@ from flaneur.planners.candidates import ClosedPlaces, free_places, goals_of, tur
 from flaneur.planners.goals import HeldGoals
 from flaneur.planners.rays import Volume, camera_rays, launch, march, next_voxel, ray_direction, start_walk
 
+wp.set_module_options({"enable_backward": False})  # nothing here is differentiated
+
 WAITING, POOLED, GONE = 0, 1, 2
 ENDS_UNKNOWN, ENDS_NOWHERE = -1.0, -2.0  # in the place of a ray's entropy
 

@@ -15,6 +15,8 @@ from flaneur.env import Context
 from flaneur.mapping import FREE, OCCUPIED
 from flaneur.planners.rays import launch
 
+wp.set_module_options({"enable_backward": False})  # nothing here is differentiated
+
 ROUNDS = 4  # of sweeps: a place more than a dozen bends away counts as out of reach
 
 

@@ -20,6 +20,8 @@ from flaneur.planners.candidates import ClosedPlaces, draw_views, goals_of, turn
 from flaneur.planners.goals import HeldGoals
 from flaneur.planners.rays import Volume, camera_rays, march, next_voxel, ray_direction, start_walk
 
+wp.set_module_options({"enable_backward": False})  # nothing here is differentiated
+
 SPENT = wp.constant(float(1.0e-5))  # transmittance below which nothing is left to say
 
 

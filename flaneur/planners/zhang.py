@@ -24,6 +24,8 @@ from flaneur.planners.goals import HeldGoals
 from flaneur.planners.information import RaySensor
 from flaneur.planners.rays import Volume, camera_rays, launch, march, next_voxel, ray_direction, start_walk
 
+wp.set_module_options({"enable_backward": False})  # nothing here is differentiated
+
 SPENT = wp.constant(float(1.0e-4))  # probability of getting so far below which the rest of a ray is left out
 
 
