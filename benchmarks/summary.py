@@ -29,7 +29,9 @@ def read(name: str) -> Any:
 
 def table(columns: list[str], rows: list[list[Any]]) -> str:
     def text(v: Any) -> str:
-        return f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else f"{v:,.4g}" if isinstance(v, float) else str(v)
+        if isinstance(v, float):
+            return f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.5g}"
+        return f"{v:,}" if isinstance(v, int) else str(v)
 
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     return "\n".join(lines + ["| " + " | ".join(text(v) for v in row) + " |" for row in rows])
@@ -86,9 +88,9 @@ def mapping() -> str:
             parts.append(f"- one environment, {row['pixels']} x {row['pixels']}, {row['scene']}: {row['steps_per_second']} steps/s on the clock, {row['steps_per_cpu_second']} per processor second")
         if row["what"] in ("ceiling", "planners"):
             ccr = " / ".join(f"{100 * v:.1f}" for v in row["ccr"])
-            parts.append(
-                f"- {row['scene']}, {row.get('evidence', 'oracle evidence')}, {row['planner']}: OCR {100 * row['ocr']:.1f} (small / medium / large {ccr}), background wrong {100 * row['background_wrong']:.1f} %"
-            )
+            wrong = f"background wrong {100 * row['background_wrong']:.1f} %"
+            method = f"{row['scene']}, {row.get('evidence', 'oracle evidence')}, {row['planner']}"
+            parts.append(f"- {method}: OCR {100 * row['ocr']:.1f} (small / medium / large {ccr}), {wrong}")
     parts.append("\nThe ceiling, which knows the truth, was meant to reach OCR 98; it does not yet, so no method is compared before that is settled (decision 0024).")
     return "\n".join(parts)
 
