@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "city": {
         "build": ("flaneur.cli.city:Build", "street map or synthetic layout -> annotated 3-D city"),
         "fetch": ("flaneur.cli.city:Fetch", "get a street map from an Overpass server"),
+        "import": ("flaneur.cli.importing:Import", "point clouds, CityJSON, meshes -> cities"),
         "check": ("flaneur.cli.city:Check", "placement, volumes, provenance of built cities"),
     },
     "dataset": {

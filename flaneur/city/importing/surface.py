@@ -1,0 +1,258 @@
+"""Points -> Scene where there is no mesh: the ground as a height field, and a closed solid for every object on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import shapely
+from manifold3d import Manifold
+from scipy import ndimage
+from shapely.geometry.base import BaseGeometry
+
+from flaneur.city.importing.builder import INDEX, NAMES, SceneBuilder, nearest_material, plain, roofed
+from flaneur.city.importing.cloud import WINDOW, Cloud
+from flaneur.city.importing.ground import add_ground
+from flaneur.city.importing.raster import GROUND, Raster, rasterise
+from flaneur.city.importing.relief import outline, prism, relief
+from flaneur.city.scene import Scene
+from flaneur.classes import load_classes
+from flaneur.errors import UserError
+
+COVERED = 0.2  # share of the window's cells that must hold points
+CROWN = 0.7  # share of a tree's height that its crown fills at most
+TREE_SPACING = 3.5  # metres between tree tops
+ROOFS = ("roof_red", "roof_brown", "roof_slate", "roof_bitumen", "roof_gravel", "roof_green", "roof_metal")
+LEAVES = ("leaves_oak", "leaves_linden", "leaves_dark", "leaves_olive", "leaves_autumn", "needles")
+STRAIGHT = 0.45  # metres by which walls may be straightened: about a cell
+FLATTEN = 0.08  # metres by which simplifying may move a surface
+VEHICLES = {"car": 12.0, "truck": 60.0, "bus": 95.0}  # m3: a clump above twice that is split
+
+
+@dataclass
+class Layers:
+    """Polygons in the window's frame that overrule the points: footprints one by one, background by class."""
+
+    buildings: list[BaseGeometry] = field(default_factory=list)
+    background: list[tuple[str, BaseGeometry]] = field(default_factory=list)  # later ones lie on top
+
+
+def scene_from_cloud(cloud: Cloud, name: str, origin: dict[str, Any], provenance: dict[str, Any], licence: str = "", layers: Layers | None = None) -> Scene:
+    """One window's scene; the ground's median height becomes zero."""
+    raster = rasterise(cloud, name)
+    if raster.covered < COVERED:
+        raise UserError(f"{name}: only {raster.covered:.0%} of the window holds labelled points; at least {COVERED:.0%} are needed, choose another with --window X,Y")
+    if layers is not None:
+        apply_layers(raster, layers)
+    zero = float(np.round(np.median(raster.ground), 2))
+    for heights in (raster.ground, raster.top):
+        heights -= np.float32(zero)
+    builder = SceneBuilder()
+    builder.counts["points ignored by the source's labels"] += int((cloud.label >= len(load_classes())).sum())
+    add_ground(builder, raster, cloud.colored)
+    _add_buildings(builder, raster, cloud.colored)
+    _add_trees(builder, raster, cloud.colored)
+    _add_vehicles(builder, raster)
+    _add_rest(builder, raster)
+    return builder.finish(name, raster.ground, {**origin, "height": zero} if origin else {}, provenance, licence)
+
+
+def apply_layers(raster: Raster, layers: Layers) -> None:
+    classes = load_classes()
+    n, objects = len(raster.label), ~np.isin(raster.label, [classes[c].id for c in GROUND])
+    for class_name, shape in layers.background:
+        inside = cells_inside(shape, n)
+        raster.ground_label[inside] = classes[class_name].id
+    raster.label[~objects] = raster.ground_label[~objects]
+    if not layers.buildings:
+        return
+    building = classes["building"].id
+    seen, height = raster.label == building, raster.top.copy()
+    raster.label[seen] = raster.ground_label[seen]
+    raster.instance[seen] = -1
+    nearest = ndimage.distance_transform_edt(~seen, return_distances=False, return_indices=True)
+    for k, shape in enumerate(layers.buildings):
+        inside = cells_inside(shape, n)
+        if not (inside & seen).any():
+            continue
+        # A tree or a gap over the footprint: the roof below takes the nearest roof's height.
+        raster.top[inside] = height[tuple(nearest)][inside]
+        raster.label[inside], raster.instance[inside] = building, k
+
+
+def cells_inside(shape: BaseGeometry, n: int) -> np.ndarray:
+    """[n, n] bool: cells whose centre lies in the shape."""
+    x0, y0, x1, y1 = (np.clip(v / WINDOW * n, 0, n) for v in shape.bounds)
+    out = np.zeros((n, n), bool)
+    rows, columns = np.arange(int(y0), min(n, int(y1) + 1)), np.arange(int(x0), min(n, int(x1) + 1))
+    if len(rows) and len(columns):
+        shapely.prepare(shape)
+        x, y = np.meshgrid((columns + 0.5) * WINDOW / n, (rows + 0.5) * WINDOW / n)
+        out[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = shapely.contains_xy(shape, x, y)
+    return out
+
+
+def components(raster: Raster, class_name: str, by_instance: bool = False):
+    """Slices and masks of connected cells of a class; of one instance each where the source counts them."""
+    mask = raster.label == load_classes()[class_name].id
+    groups = [mask]
+    if by_instance:
+        ids = np.unique(raster.instance[mask])
+        groups = [mask & (raster.instance == i) for i in ids]
+    for group in groups:
+        parts, _ = ndimage.label(group)
+        for k, where in enumerate(ndimage.find_objects(parts)):
+            yield where, parts[where] == k + 1
+
+
+def _corner(raster: Raster, where: tuple[slice, slice]) -> tuple[float, float]:
+    return where[1].start * raster.cell, where[0].start * raster.cell
+
+
+def _at_edge(raster: Raster, where: tuple[slice, slice]) -> bool:
+    n = len(raster.label)
+    return any(s.start == 0 or s.stop == n for s in where)
+
+
+def _add_buildings(builder: SceneBuilder, raster: Raster, colored: bool) -> None:
+    ground = raster.ground_cells()
+    for where, mask in components(raster, "building", by_instance=True):
+        foot = float(ground[where][mask].min()) - 0.3
+        top = np.where(mask, raster.top[where], 0)
+        top = np.maximum(_calm(top, mask), ground[where] + 1.0)
+        solid = _straight(relief(_grown(mask), _spread(top, mask), foot, raster.cell, _moved(_corner(raster, where), raster.cell)), mask, raster, where, foot)
+        height = float(np.median((top - ground[where])[mask]))
+        roof = NAMES[int(nearest_material(ROOFS, np.median(raster.color[where][mask], 0)))] if colored else "roof_red" if height < 14 else "roof_gravel"
+        wall = "brick_row_window" if height < 14 else "modern_apartment_window" if height < 40 else "glass_tower_window"
+        builder.solid("building", solid, roofed(wall, roof), clipped=_at_edge(raster, where))
+
+
+def _calm(top: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Median of 3 x 3 cells of the same object: chimneys and stray points go, ridges stay."""
+    known = np.pad(np.where(mask, top, np.nan), 1, constant_values=np.nan)
+    h, w = mask.shape
+    around = np.stack([known[i : i + h, j : j + w] for i, j in np.ndindex(3, 3)])
+    around[:, ~mask] = 0.0
+    return np.where(mask, np.nanmedian(around, 0), top)
+
+
+def _grown(mask: np.ndarray) -> np.ndarray:
+    return ndimage.binary_dilation(np.pad(mask, 2), np.ones((3, 3)), iterations=2)
+
+
+def _spread(top: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    nearest = ndimage.distance_transform_edt(~np.pad(mask, 2), return_distances=False, return_indices=True)
+    return np.pad(top, 2)[tuple(nearest)]
+
+
+def _moved(corner: tuple[float, float], cell: float) -> tuple[float, float]:
+    return corner[0] - 2 * cell, corner[1] - 2 * cell
+
+
+def _straight(solid: Manifold, mask: np.ndarray, raster: Raster, where: tuple[slice, slice], foot: float) -> Manifold:
+    """Cut the relief by its straightened outline, and merge what lies in one plane."""
+    shape = outline(mask, raster.cell, _corner(raster, where), STRAIGHT)
+    return (solid.simplify(FLATTEN) ^ prism(shape, foot - 1, 400.0)).simplify(FLATTEN)
+
+
+def _add_trees(builder: SceneBuilder, raster: Raster, colored: bool) -> None:
+    ground, classes = raster.ground_cells(), load_classes()
+    mask = np.isin(raster.label, [classes["tree"].id, classes["shrub"].id])
+    height = np.where(mask, raster.top - ground, 0)
+    for where, cells in crowns(mask, height, raster.cell):
+        foot, top = float(ground[where][cells].mean()), raster.top[where]
+        tall = float(height[where][cells].max())
+        area = float(cells.sum()) * raster.cell**2
+        mean = float(np.maximum(height[where][cells], 0.1).mean())
+        # A crown may hold 100 m3 at most, so wide ones are flatter; low growth reaches the ground.
+        depth = min(mean * CROWN, 85.0 / area) if tall > 2.5 else mean
+        base = max(foot, foot + mean - depth)
+        solid = relief(cells, np.maximum(_calm(np.where(cells, top, 0), cells), base + 0.2), base, raster.cell, _corner(raster, where)).simplify(FLATTEN)
+        leaves = NAMES[int(nearest_material(LEAVES, np.median(raster.color[where][cells], 0)))] if colored else "leaves_linden"
+        if base - foot > 0.5:
+            i, j = _inner(cells)
+            x, y = _corner(raster, where)
+            trunk = Manifold.cylinder(base - foot + 0.3, 0.18, 0.14, 6).translate((x + (j + 0.5) * raster.cell, y + (i + 0.5) * raster.cell, foot))
+            solid = solid + trunk
+        else:
+            base = foot - 1
+        builder.solid("tree", solid, _leafed(leaves, base), clipped=_at_edge(raster, where))
+
+
+def _leafed(leaves: str, base: float):
+    return lambda centre, normal: np.where((centre[:, 2] < base - 1e-3) & (np.abs(normal[:, 2]) < 0.5), INDEX["bark"], INDEX[leaves])
+
+
+def _inner(cells: np.ndarray) -> tuple[int, int]:
+    depth = ndimage.distance_transform_edt(np.pad(cells, 1))[1:-1, 1:-1]
+    i, j = np.unravel_index(int(np.argmax(depth)), depth.shape)
+    return int(i), int(j)
+
+
+def crowns(mask: np.ndarray, height: np.ndarray, cell: float):
+    """Cut a canopy at its tops: every cell goes to the nearest local maximum of its own clump."""
+    smooth = ndimage.gaussian_filter(height, 1.0 / cell / 2)
+    reach = 2 * round(TREE_SPACING / cell / 2) + 1
+    tops = mask & (smooth == ndimage.maximum_filter(smooth, reach))
+    clumps, count = ndimage.label(mask)
+    found = np.unique(clumps[tops])
+    for missing in np.setdiff1d(np.arange(1, count + 1), found):  # a clump below a taller neighbour's reach
+        i, j = np.argwhere(clumps == missing)[0]
+        tops[i, j] = True
+    seeds = np.argwhere(tops)
+    distance = ndimage.distance_transform_edt(~tops, return_distances=False, return_indices=True)
+    owner = np.zeros(mask.shape, np.int32)
+    owner[tuple(seeds.T)] = np.arange(1, len(seeds) + 1)
+    owner = np.where(mask, owner[tuple(distance)], 0)
+    for k, box in enumerate(ndimage.find_objects(owner)):
+        if box is None:
+            continue
+        parts, _ = ndimage.label(owner[box] == k + 1)
+        for m, inner in enumerate(ndimage.find_objects(parts)):
+            where = tuple(slice(b.start + s.start, b.start + s.stop) for b, s in zip(box, inner, strict=True))
+            yield where, parts[inner] == m + 1
+
+
+def _add_vehicles(builder: SceneBuilder, raster: Raster) -> None:
+    ground = raster.ground_cells()
+    for class_name, usual in VEHICLES.items():
+        for where, mask in components(raster, class_name):
+            height = np.clip(raster.top[where] - ground[where], 0.3, 4.5)
+            count = max(1, round(float(height[mask].sum()) * raster.cell**2 / usual)) if (height[mask].sum() * raster.cell**2) > 2 * usual else 1
+            for part in split_along(mask, count):
+                foot = float(ground[where][part].min())
+                solid = relief(part, _calm(np.where(part, foot + height, 0), part), foot, raster.cell, _corner(raster, where)).simplify(FLATTEN)
+                tint = np.clip(np.median(raster.color[where][part], 0) * 1.15, 25, 255).astype(int)
+                builder.solid(class_name, solid, plain("car_paint"), (int(tint[0]), int(tint[1]), int(tint[2])), _at_edge(raster, where))
+
+
+def split_along(mask: np.ndarray, count: int) -> list[np.ndarray]:
+    """Cut cells into `count` equal shares along their longest extent: a row of parked cars."""
+    if count == 1:
+        return [mask]
+    at = np.argwhere(mask).astype(float)
+    at -= at.mean(0)
+    direction = np.linalg.svd(at, full_matrices=False)[2][0]
+    rank = np.argsort(np.argsort(at @ direction, kind="stable"), kind="stable")
+    share = rank * count // len(at)
+    parts = []
+    for k in range(count):
+        part = np.zeros_like(mask)
+        part[mask] = share == k
+        parts.append(part)
+    return parts
+
+
+def _add_rest(builder: SceneBuilder, raster: Raster) -> None:
+    """Other object classes (a labelled cloud may name any of ours): upright solids."""
+    ground, classes = raster.ground_cells(), load_classes()
+    done = {"building", "tree", "shrub", *VEHICLES}
+    for c in np.unique(raster.label):
+        name = classes.names[c]
+        if name in done or c not in classes.object_ids:
+            continue
+        for where, mask in components(raster, name):
+            foot = float(ground[where][mask].min())
+            solid = relief(mask, np.maximum(raster.top[where], foot + 0.1), foot, raster.cell, _corner(raster, where)).simplify(FLATTEN)
+            builder.solid(name, solid, plain("concrete"), clipped=_at_edge(raster, where))
