@@ -16,7 +16,9 @@ from flaneur.env.semantic import SemanticEnv
 class Collector:
     """Steps the environments with the current policy. Views are kept as bytes, so a step costs 0.3 MB."""
 
-    def __init__(self, env: SemanticEnv, network: PolicyNetwork, config: PpoConfig, reward_scale: float, generator: torch.Generator, reward_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> None:
+    def __init__(
+        self, env: SemanticEnv, network: PolicyNetwork, config: PpoConfig, reward_scale: float, generator: torch.Generator, reward_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    ) -> None:
         self.env, self.network, self.config, self.generator = env, network, config, generator
         self.reward_scale = reward_scale * torch.tensor(reward_weights, device=env.device)  # [3]
         self.finished: list[Tensor] = []  # final CCRs [3] of episodes that ended since the last look

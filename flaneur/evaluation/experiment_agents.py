@@ -22,6 +22,8 @@ class Trained:
     path: Path  # best.safetensors
     digest: str
     config: TrainConfig
+    evidence: str  # what it was trained on
+    dataset: str
 
     @property
     def folder(self) -> Path:
@@ -30,7 +32,7 @@ class Trained:
     def facts(self) -> dict[str, Any]:
         """The budget and the switches, as they go beside every result."""
         c = self.config
-        return {"name": c.name, "seed": c.seed, "digest": self.digest, "steps": c.steps, "updates": c.updates, "training": to_values(c)}
+        return {"name": c.name, "seed": c.seed, "digest": self.digest, "steps": c.steps, "updates": c.updates, "evidence": self.evidence, "dataset": self.dataset, "training": to_values(c)}
 
 
 class Runs:
@@ -73,9 +75,14 @@ def train_command(agent: str, changes: dict[str, Any], seed: int) -> str:
     return f"flaneur train configs/{agent}.toml{options}"
 
 
-def _identity(c: TrainConfig) -> tuple:
-    """What distinguishes the agents of the paper's tables; budgets and rates are the user's."""
-    return c.name, c.seed, c.lc, c.ppo.mv, c.ppo.po, c.ppo.mi, c.ppo.k if c.ppo.mi else None, c.reward_weights
+# Budgets, rates and sizes are the user's; every other field distinguishes the agents of the paper's tables.
+FREE = ("steps", "num_envs", "rollout", "reward_scale", "decay", "motion", "latent", "widths", "grid", "validate_every", "checkpoint_every", "deterministic", "ppo")
+
+
+def _identity(config: TrainConfig) -> dict[str, Any]:
+    ppo = config.ppo
+    fields = {k: v for k, v in to_values(config).items() if k not in FREE}
+    return fields | {"mv": ppo.mv, "po": ppo.po, "mi": ppo.mi, "k": ppo.k if ppo.mi else None}
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -88,4 +95,4 @@ def _read(path: Path) -> Trained | None:
     if "training" not in about:
         return None
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return Trained(path, digest, from_values(TrainConfig, about["training"], str(path)))
+    return Trained(path, digest, from_values(TrainConfig, about["training"], str(path)), about.get("evidence", ""), about.get("dataset", ""))

@@ -26,6 +26,7 @@ from flaneur.evaluation.methods import known_methods, make_planner
 from flaneur.evaluation.protocol import Study, Tick, evaluate
 from flaneur.evaluation.results import ResultFile
 from flaneur.evaluation.setup import World, with_evidence
+from flaneur.evaluation.smoke_world import SMOKE_DATA
 from flaneur.evaluation.stopwatch import Stopwatch
 from flaneur.planners.agent import Agent
 from flaneur.planners.base import Planner
@@ -80,6 +81,9 @@ def _prepare_seed(row: Row, label: str, seed: int, runs: Runs, train_on: World |
             trained = runs.train(agent, changes, seed, train_on)
         if trained is None:
             plan.notes.append(f"{label}, seed {seed}: no row, no such run under {runs.folder or '--agents'}; {train_command(agent, changes, seed)}")
+            return
+        if train_on is None and trained.dataset.startswith(SMOKE_DATA):
+            plan.notes.append(f"{label}, seed {seed}: no row, {trained.folder} was trained in a smoke run; {train_command(agent, changes, seed)}")
             return
         found[part] = trained
     plan.seeds[row.id].append(seed)

@@ -1,5 +1,6 @@
 """Every experiment runs at smoke budget, says what is missing, goes on after a kill and mixes nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,14 @@ def test_a_missing_run_is_a_note_with_its_command(tmp_path: Path, capsys) -> Non
     plan = prepare(load_experiment("ablation"), Runs(tmp_path))
     assert not plan.seeds and len(plan.notes) == 6 * 3 and "flaneur train configs/lc_mi.toml --set seed=2" in "".join(plan.notes)
     assert main(["experiment", "main", "--out", str(tmp_path / "o")]) == 2 and "give --scenes" in capsys.readouterr().err and not (tmp_path / "o").exists()
+
+
+def test_agents_of_a_smoke_run_are_no_agents_of_a_real_one(smoke: SmokeRuns) -> None:
+    from flaneur.evaluation.experiment_run import prepare
+
+    smoke("main")
+    plan = prepare(replace(load_experiment("steps"), seeds=(0,)), Runs(smoke.agents))
+    assert "ours" not in plan.seeds and any("was trained in a smoke run; flaneur train configs/full.toml" in n for n in plan.notes)
 
 
 def test_reference_calibrations_are_fitted_and_said(smoke: SmokeRuns) -> None:

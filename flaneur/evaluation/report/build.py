@@ -66,6 +66,8 @@ def _facts(results: Sequence[Result]) -> list[str]:
         facts.append("; ".join(parts))
     budgets = sorted({(f["name"], f["steps"], f["updates"]) for r in results for parts in r.agents.values() for f in parts.values()})
     if budgets:
+        trained_on = sorted({f"{f['evidence']} (data set {f['dataset']})" for r in results for parts in r.agents.values() for f in parts.values()})
+        facts.append("trained on: " + ", ".join(trained_on))
         facts.append("trained for: " + ", ".join(f"{name} {steps:,} steps in {updates:,} updates" for name, steps, updates in budgets))
     return facts
 

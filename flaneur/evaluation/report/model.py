@@ -85,7 +85,7 @@ def with_best(rows: list[Line], columns: tuple[str, ...]) -> list[Line]:
     for column in columns:
         sign = -1.0 if column in LOWER_IS_BETTER or column.endswith("_ms") else 1.0
         values = {i: sign * float(r.text(column)) for i, r in enumerate(rows) if r.kind == "measured" and r.text(column)}
-        if len(values) > 1:
+        if len(set(values.values())) > 1:
             top = max(values.values())
             for i in (i for i, v in values.items() if v == top):
                 best.setdefault(i, set()).add(column)
