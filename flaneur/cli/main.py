@@ -92,7 +92,7 @@ def _run(name: str, target: str, arguments: list[str]) -> int:
 
     module, _, attribute = target.partition(":")
     command = getattr(importlib.import_module(module), attribute)
-    marks = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+    marks = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
     parsed = tyro.cli(command, args=arguments, prog=f"flaneur {name}", description=inspect.getdoc(command), config=marks)
     return int(parsed.run() or 0)
 
