@@ -29,7 +29,7 @@ class Import(Command):
       flaneur city import town.glb --format mesh --table classes.toml --scale 0.001 --out out/town
     """
 
-    files: tyro.conf.Positional[list[Path]] = field(default_factory=list)
+    files: tyro.conf.Positional[list[Path]]
     """Point clouds, CityJSON models or meshes."""
     format: Literal["urbanbis", "las", "cityjson", "mesh"]
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
