@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from flaneur.agent.gleam import build_network
 from flaneur.agent.heads import MotionSpace
 from flaneur.agent.network import NetworkConfig, PolicyNetwork
 from flaneur.errors import UserError
@@ -40,7 +41,7 @@ def load_agent(path: Path, classes: tuple[str, ...] | None = None, device: torch
     theirs = tuple(about.get("classes", ()))
     if classes is not None and theirs != tuple(classes):
         raise UserError(f"{path}: trained for {len(theirs)} classes ({', '.join(theirs[:3])}, ...), this map has {len(classes)} ({', '.join(classes[:3])}, ...); train again")
-    network = PolicyNetwork(_network_config(path, about["network"]), about["coarse"], about["near"])
+    network = build_network(_network_config(path, about["network"]), about["coarse"], about["near"])
     for name, tensor in network.state_dict().items():
         if name not in tensors:
             raise UserError(f"{path}: field '{name}' is missing; the file is of another version")

@@ -68,3 +68,9 @@ class GleamNetwork(PolicyNetwork):
         state = torch.stack([(occupancy > 0.25) & (occupancy < 0.75), occupancy <= 0.25, occupancy >= 0.75], 1)
         whole = torch.cat([semantic, state.to(coarse.dtype), frontier[:, None]], 1)
         return crop_around(whole, at, 2 * coarse.shape[-1])
+
+
+def build_network(config: NetworkConfig, coarse: int | None = None, near: int | None = None) -> PolicyNetwork:
+    """Ours or GLEAM's, with its own sizes of view unless others are given."""
+    make = GleamNetwork if config.kind == "gleam" else PolicyNetwork
+    return make(config) if coarse is None or near is None else make(config, coarse, near)

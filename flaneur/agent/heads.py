@@ -136,3 +136,20 @@ class ValueHead(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:  # [B, size] -> [B, G]
         return self.net(h)
+
+
+class CellValueHead(nn.Module):
+    """What each coarse cell will still gain, for every category: the baseline of the calibration entries' own advantages.
+
+    One number for the whole map cannot tell which of hundreds of entries earned a reward.
+    """
+
+    def __init__(self, size: int, local_channels: int, groups: int, hidden: int = 64) -> None:
+        super().__init__()
+        self.local = nn.Sequential(nn.Conv2d(local_channels, hidden, 1), nn.ReLU(), nn.Conv2d(hidden, hidden, 1))
+        self.from_feature = nn.Linear(size, hidden)
+        self.out = nn.Sequential(nn.ReLU(), nn.Conv2d(hidden, hidden, 3, padding=1), nn.ReLU(), nn.Conv2d(hidden, groups, 1))
+
+    def forward(self, h: Tensor, local: Tensor) -> Tensor:
+        """[B, size] and [B, local_channels, g, g] -> [B, G, g, g]."""
+        return self.out(self.local(local) + self.from_feature(h)[:, :, None, None])

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flaneur.agent.heads import CalibrationHead, FactorisedCategorical, MotionHead, MotionSpace, ValueHead
+from flaneur.agent.heads import CalibrationHead, CellValueHead, FactorisedCategorical, MotionHead, MotionSpace, ValueHead
 from flaneur.agent.views import Views, crop_around
 
 LOCAL_GEOMETRY = 6  # dx, dy, distance, height of the camera, cos and sin of the bearing
@@ -28,6 +29,9 @@ class NetworkConfig:
     groups: int = 3  # value heads: 3 with MV, 1 without
     calibration: bool = True  # LC
     kinds: int = 4  # K: entries of beta per coarse cell (three groups and background, or all classes)
+    cell_values: bool = False  # a value per coarse cell and group, so that calibration is credited where it acts
+    kind: Literal["ours", "gleam"] = "ours"
+    scaling: float = 1.0  # beta of every entry where there is no calibration
     grid: int = 16  # coarse calibration grid
     window: float = 200.0  # metres
     motion: MotionSpace = field(default_factory=MotionSpace)
@@ -40,6 +44,7 @@ class PolicyOutput:
     values: Tensor  # [B, G]
     z_alpha: Tensor  # [B, 256]
     z_beta: Tensor | None  # [B, 256]
+    cell_values: Tensor | None = None  # [B, G, g, g]
 
 
 class Residual(nn.Module):
@@ -90,6 +95,8 @@ class PolicyNetwork(nn.Module):
         if config.calibration:
             self.beta = Branch(config.latent)
             self.calibration = CalibrationHead(config.latent, channels + LOCAL_GEOMETRY, config.kinds, config.grid)
+        if config.cell_values:
+            self.cell_value = CellValueHead(config.latent, channels + LOCAL_GEOMETRY, config.groups)
 
     def forward(self, views: Views) -> PolicyOutput:
         pose = views.poses[:, -1]
@@ -102,7 +109,8 @@ class PolicyNetwork(nn.Module):
             return PolicyOutput(motion, None, self.value(h), z_alpha, None)
         z_beta = self.beta(h)
         local = torch.cat([functional.adaptive_avg_pool2d(coarse, self.config.grid), self.cell_geometry(pose)], 1)
-        return PolicyOutput(motion, self.calibration(z_beta, local), self.value(h), z_alpha, z_beta)
+        cell_values = self.cell_value(h.detach(), local) if self.config.cell_values else None
+        return PolicyOutput(motion, self.calibration(z_beta, local), self.value(h), z_alpha, z_beta, cell_values)
 
     def encode(self, coarse: Tensor, near: Tensor, poses: Tensor, time: Tensor) -> Tensor:
         """h_t [B, 256] of the pre-update context z_t^-."""
@@ -143,7 +151,11 @@ class PolicyNetwork(nn.Module):
         height = pose[:, 2, None, None].expand_as(dx)
         return torch.stack([dx / 100, dy / 100, (distance + 1).log() / math.log(100), height / 80, bearing.cos(), bearing.sin()], 1)
 
+    def value_parameters(self) -> list[nn.Parameter]:
+        cells = self.cell_value.parameters() if self.config.cell_values else ()
+        return [*self.value.parameters(), *cells]
+
     def shared_parameters(self) -> list[nn.Parameter]:
         """What Nash balances: everything but the value heads, which keep their own gradient."""
-        values = set(self.value.parameters())
+        values = set(self.value_parameters())
         return [p for p in self.parameters() if p not in values]

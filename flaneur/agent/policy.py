@@ -25,6 +25,7 @@ class Decision:
     entries: Tensor | None  # [B, K, g, g] i64
     entry_log_prob: Tensor | None  # [B, E]
     values: Tensor  # [B, G]
+    cell_values: Tensor | None = None  # [B, G, g, g]
 
 
 def observe(observation: dict[str, Tensor], network: PolicyNetwork) -> Views:
@@ -46,7 +47,9 @@ def decide(network: PolicyNetwork, views: Views, generator: torch.Generator | No
             beta, log_p = head.value(entries), entry_log_prob(output.calibration, entries)
         else:
             beta = head.expectation(output.calibration) if choice == "expected" else head.most_probable(output.calibration)
-    return Decision(goal, beta, action, output.motion.log_prob(action), entries, log_p, output.values)
+    elif network.config.scaling != 1.0:
+        beta = goal.new_full((len(goal), network.config.kinds, 1, 1), network.config.scaling)
+    return Decision(goal, beta, action, output.motion.log_prob(action), entries, log_p, output.values, output.cell_values)
 
 
 def active_entries(affected: Tensor, kinds: int, grid: int) -> Tensor:

@@ -67,6 +67,7 @@ class Batch:
     targets: Tensor  # [N, G]
     values: Tensor  # [N, G] of the collecting policy
     entry_advantages: Tensor | None = None  # [N, E, G]
+    cell_targets: Tensor | None = None  # [N, G, g, g] what each coarse cell still gained
 
     def __len__(self) -> int:
         return len(self.action)
@@ -87,7 +88,7 @@ class Updater:
             raise UserError("config: mi = true needs lc = true: without calibration there is only one branch")
         self.network, self.config = network, config
         self.shared = network.shared_parameters()
-        self.values = list(network.value.parameters())
+        self.values = network.value_parameters()
         self.optimiser = torch.optim.Adam([*self.shared, *self.values], lr=config.learning_rate, eps=1e-5)
         self.estimator: ClubEstimator | None = None
         if config.mi:
@@ -99,8 +100,10 @@ class Updater:
         config = self.config
         batch.advantages = normalise(batch.advantages, *distributed.moments(batch.advantages))
         if batch.entry_advantages is not None:
-            spread = distributed.mean(batch.entry_advantages.square().mean((0, 1))).sqrt()
-            batch.entry_advantages = batch.entry_advantages / spread.clamp_min(1e-6)
+            # Over the active entries: most cells are not looked at and gain nothing.
+            assert batch.active is not None
+            square = (batch.entry_advantages.square() * batch.active[..., None]).sum((0, 1)) / batch.active.sum().clamp_min(1)
+            batch.entry_advantages = batch.entry_advantages / distributed.mean(square).sqrt().clamp_min(1e-6)
         log: dict[str, list[Tensor]] = defaultdict(list)
         steps = 0
         for _ in range(config.epochs):
@@ -188,11 +191,17 @@ class Updater:
         if self.estimator is not None:
             mi = self._mutual_information(output.z_alpha, output.z_beta)
             log["club"] = mi
+        value_sum = value.sum()
+        if output.cell_values is not None and batch.cell_targets is not None:
+            # Cells gain thousandths: in units of the targets' own spread, so that the learning rate fits.
+            error = (output.cell_values - batch.cell_targets).square().mean()
+            value_sum = value_sum + error / batch.cell_targets.square().mean().clamp_min(1e-12)
+            log["cell_value_error"] = error / batch.cell_targets.var().clamp_min(1e-12)
         groups = len(policy.per_group)
         common = group_losses(torch.zeros_like(policy.per_group), entropy, mi, config.k2, config.k).sum()
         log |= {
             "motion_kl": policy.motion_kl, "calibration_kl": policy.calibration_kl, "motion_clip": policy.motion_clip_fraction,
-            "calibration_clip": policy.calibration_clip_fraction, "motion_entropy": motion_entropy, "value_loss": value.mean(), "value_loss_sum": value.sum(),
+            "calibration_clip": policy.calibration_clip_fraction, "motion_entropy": motion_entropy, "value_loss": value.mean(), "value_loss_sum": value_sum,
         }  # fmt: skip
         assert groups == value.shape[0]
         return policy.per_group + config.k1 * value, common, log

@@ -28,7 +28,7 @@ class Collector:
         network, env = self.network, self.env
         rows: list[dict[str, Tensor | None]] = []
         views_of: list[Views] = []
-        rewards, done, values = [], [], []
+        rewards, done, values, cell_values, cell_rewards = [], [], [], [], []
         views = observe(env.observation(), network)
         for _ in range(steps):
             decision = decide(network, views, self.generator)
@@ -39,14 +39,26 @@ class Collector:
             views_of.append(views)
             rows.append({"action": decision.action, "motion": decision.motion_log_prob, "entries": decision.entries, "old": decision.entry_log_prob, "active": active})
             values.append(decision.values)
+            if decision.cell_values is not None:
+                cell_values.append(decision.cell_values)
+                cell_rewards.append(self.cell_reward(info["cell_gain"]))
             rewards.append(self.group_reward(reward))
             done.append(terminated)
             if "final_scores" in info:
                 self.finished += list(info["final_scores"]["ccr"])
             views = observe(env.observation(), network)
-        values.append(network(views).values)
-        all_values = torch.stack(values)  # [T + 1, N, G]
-        advantages, targets = generalised_advantages(torch.stack(rewards), all_values, torch.stack(done), self.config.gamma, self.config.lam)
+        last = network(views)
+        values.append(last.values)
+        all_values, ended = torch.stack(values), torch.stack(done)  # [T + 1, N, G], [T, N]
+        advantages, targets = generalised_advantages(torch.stack(rewards), all_values, ended, self.config.gamma, self.config.lam)
+        entry_advantages = cell_targets = None
+        if cell_values:
+            # The same estimator with every coarse cell a category of its own.
+            cells = torch.stack([*cell_values, last.cell_values])  # [T + 1, N, G, g, g]
+            per_cell, to_learn = generalised_advantages(torch.stack(cell_rewards).flatten(2), cells.flatten(2), ended, self.config.gamma, self.config.lam)
+            cell_targets = to_learn.unflatten(2, cells.shape[2:]).flatten(0, 1)
+            credit = per_cell.unflatten(2, cells.shape[2:]).flatten(0, 1).movedim(1, -1)  # [N, g, g, G]
+            entry_advantages = credit[:, None].expand(-1, network.config.kinds, -1, -1, -1).flatten(1, 3)
 
         def flat(name: str) -> Tensor | None:
             parts = [row[name] for row in rows]
@@ -56,10 +68,15 @@ class Collector:
         assert action is not None and motion is not None
         return Batch(
             Views.stack(views_of), action, motion, flat("entries"), flat("old"), flat("active"),
-            advantages.flatten(0, 1), targets.flatten(0, 1), all_values[:-1].flatten(0, 1),
+            advantages.flatten(0, 1), targets.flatten(0, 1), all_values[:-1].flatten(0, 1), entry_advantages, cell_targets,
         )  # fmt: skip
 
     def group_reward(self, reward: Tensor) -> Tensor:
         """[N, 3] gains -> [N, G]: each group's own with MV, their mean without."""
         scaled = reward * self.reward_scale
+        return scaled if self.config.mv else scaled.mean(1, keepdim=True)
+
+    def cell_reward(self, gain: Tensor) -> Tensor:
+        """[N, 3, g, g] gains by coarse cell -> [N, G, g, g]."""
+        scaled = gain * self.reward_scale[:, None, None]
         return scaled if self.config.mv else scaled.mean(1, keepdim=True)

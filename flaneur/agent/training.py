@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,8 +15,9 @@ from torch import Tensor
 
 from flaneur.agent import distributed
 from flaneur.agent.checkpoint import load_tensors, save_agent, save_tensors
+from flaneur.agent.gleam import build_network
 from flaneur.agent.heads import MotionSpace
-from flaneur.agent.network import NetworkConfig, PolicyNetwork
+from flaneur.agent.network import NetworkConfig
 from flaneur.agent.policy import decide, observe
 from flaneur.agent.ppo import PpoConfig, Updater
 from flaneur.agent.rollout import Collector
@@ -42,6 +43,9 @@ class TrainConfig:
     latent: int = 256
     widths: tuple[int, ...] = (32, 64, 128)
     grid: int = 16  # calibration grid
+    cell_credit: bool = True  # calibration entries are credited with the gain of their own coarse cell, not with the whole map's
+    network: Literal["ours", "gleam"] = "ours"  # gleam: the learned rival, without calibration
+    scaling: float = 1.0  # without lc: the constant beta of every update, in training and after (GLEAM-x)
     validate_every: int = 50  # updates; 0: only at the end
     checkpoint_every: float = 60.0  # seconds; 0: after every update
     deterministic: bool = False
@@ -49,8 +53,17 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.ppo.mi and not self.lc:
             raise UserError("config: field 'ppo.mi' is true without 'lc': without calibration there is only one branch")
+        if self.network == "gleam" and (self.lc or self.ppo.mv):
+            raise UserError("config: field 'network' is gleam: it has neither calibration nor category values; set lc, ppo.mv, ppo.po and ppo.mi to false")
+        if self.lc and self.scaling != 1.0:
+            raise UserError(f"config: field 'scaling' is {self.scaling} with 'lc': beta is learned or constant, not both")
         if self.rollout < 1 or self.num_envs < 1 or self.steps < self.num_envs * self.rollout:
             raise UserError(f"config: field 'steps' is {self.steps}; one update needs num_envs x rollout = {self.num_envs * self.rollout}")
+
+    @property
+    def credit_grid(self) -> int:
+        """What the environment's `cell_credit` has to be."""
+        return self.grid if self.lc and self.cell_credit else 0
 
     @property
     def updates(self) -> int:
@@ -71,9 +84,12 @@ class Trainer:
         torch.manual_seed(config.seed)
         network = NetworkConfig(
             classes=len(env.classes), history=env.config.history, latent=config.latent, widths=config.widths, groups=3 if config.ppo.mv else 1,
-            calibration=config.lc, kinds=env.map.channels, grid=config.grid, window=env.config.grid.size, motion=config.motion,
+            calibration=config.lc, kinds=env.map.channels, grid=config.grid, cell_values=config.credit_grid > 0, kind=config.network,
+            scaling=config.scaling, window=env.config.grid.size, motion=config.motion,
         )  # fmt: skip
-        self.network = PolicyNetwork(network).to(env.device)
+        if config.credit_grid and env.config.cell_credit != config.credit_grid:
+            raise UserError(f"training: the environment's 'cell_credit' is {env.config.cell_credit}, the configuration asks for {config.credit_grid}; make them equal")
+        self.network = build_network(network).to(env.device)
         self.updater = Updater(self.network, config.ppo)
         rank_seed = config.seed * 1000 + distributed.rank()
         self.sampling = torch.Generator(env.device).manual_seed(rank_seed)

@@ -44,7 +44,7 @@ class Train(Command):
     steps: int = 384
     """Observations per episode."""
     lattice: Literal["dense", "cpu"] = "dense"
-    reward: Literal["iou", "ccr"] = "iou"
+    reward: Literal["iou", "ccr", "both"] = "iou"
     validation_envs: int = 4
     device: str = "auto"
 
@@ -72,7 +72,7 @@ class Train(Command):
             "dataset": world.dataset,
             "task": to_values(task),
         }
-        trainer = Trainer(config, world.env(config.num_envs, config.seed), held_out.env(self.validation_envs) if held_out else None, self.out, about)
+        trainer = Trainer(config, world.env(config.num_envs, config.seed, cell_credit=config.credit_grid), held_out.env(self.validation_envs) if held_out else None, self.out, about)
         with progress(config.name, config.updates) as advance:
             best = trainer.run(lambda done, total, row: advance(done, _summary(row)))
         report = {"agent": str(best), "updates": trainer.done_updates, "seconds": round(trainer.seconds, 1), "last": trainer.curve[-1] if trainer.curve else {}}

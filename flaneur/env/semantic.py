@@ -17,8 +17,8 @@ from flaneur.errors import UserError
 from flaneur.geometry import Grid, camera_to_world
 from flaneur.mapping import FREE, OCCUPIED, SemanticMap
 from flaneur.perception import LIGHTS, EvidenceSource, View
-from flaneur.scoring import Target, Truth, coverage, ground_heights, group_table, score, strict_iou
-from flaneur.scoring.metrics import affected_accuracy, global_accuracy
+from flaneur.scoring import Target, Truth, cell_gain, ground_heights, group_table, score
+from flaneur.scoring.metrics import affected_accuracy, global_accuracy, reward_score
 from flaneur.sim import Frame, Simulator
 
 
@@ -47,9 +47,7 @@ class SemanticEnv:
         self.device = self.sim.device
         ground = torch.stack([ground_heights(s, config.grid) for s in scenes])
         camera = config.camera
-        self.map = SemanticMap(
-            self.classes, config.grid, config.map, config.num_envs, camera.width * camera.height, source.logit_scale, source.class_mean, ground, self.device
-        )
+        self.map = SemanticMap(self.classes, config.grid, config.map, config.num_envs, camera.width * camera.height, source.logit_scale, source.class_mean, ground, self.device)
         self.executor = Executor(self.sim, config.executor, config.pitches)
         of_log_odds = config.map.projection == "log_odds"
         self._labels = torch.stack([t.planar(of_log_odds) for t in truths]).to(self.device)
@@ -128,11 +126,14 @@ class SemanticEnv:
         """
         if goal.shape != (self.num_envs, 5):
             raise UserError(f"environment: goals are of shape {tuple(goal.shape)}, expected [{self.num_envs}, 5] = x, y, z, yaw, pitch")
+        before = self.map.labels.clone() if self.config.cell_credit else None
         self.map.fuse(beta)
         now = self._measure()
         reward = (now - self._score).float()
         self._score = now.clone()
         info: dict[str, Any] = {"score": now}
+        if before is not None:
+            info["cell_gain"] = cell_gain(before, self.map.labels, self.target, self._groups, self.config.reward, self.config.cell_credit)
         if self.config.step_metrics:
             info["global_accuracy"] = global_accuracy(self.map.labels, self.target)
             info["affected_accuracy"] = affected_accuracy(self.map.labels, self.target, self.map.affected)
@@ -155,8 +156,7 @@ class SemanticEnv:
 
     def _measure(self) -> Tensor:
         """The configured score per group [B, 3] f64; an absent group stays 0 and pays nothing."""
-        measure = strict_iou if self.config.reward == "iou" else coverage
-        return torch.nan_to_num(measure(self.map.labels, self.target, self._groups), nan=0.0)
+        return reward_score(self.map.labels, self.target, self._groups, self.config.reward)
 
     def _conclude(self, done: list[int]) -> dict[str, Any]:
         """What ended episodes came to: scores of their maps and, on request, their last observation."""

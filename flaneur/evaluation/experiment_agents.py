@@ -62,7 +62,7 @@ class Runs:
         assert self.folder is not None
         config = from_values(TrainConfig, _plain(values | SMOKE | {"seed": seed}), f"agent '{agent}'")
         name = "-".join([agent, *(f"{k}={v}".replace("/", "_").replace(" ", "") for k, v in changes.items()), str(seed)])
-        trainer = Trainer(config, world.env(config.num_envs, seed), None, self.folder / name, {"evidence": world.source.name, "dataset": world.dataset})
+        trainer = Trainer(config, world.env(config.num_envs, seed, cell_credit=config.credit_grid), None, self.folder / name, {"evidence": world.source.name, "dataset": world.dataset})
         trained = _read(trainer.run())
         assert trained is not None
         self.found.append(trained)
@@ -76,7 +76,7 @@ def train_command(agent: str, changes: dict[str, Any], seed: int) -> str:
 
 
 # Budgets, rates and sizes are the user's; every other field distinguishes the agents of the paper's tables.
-FREE = ("steps", "num_envs", "rollout", "reward_scale", "decay", "motion", "latent", "widths", "grid", "validate_every", "checkpoint_every", "deterministic", "ppo")
+FREE = ("steps", "num_envs", "rollout", "reward_scale", "decay", "motion", "latent", "widths", "grid", "cell_credit", "validate_every", "checkpoint_every", "deterministic", "ppo")
 
 
 def _identity(config: TrainConfig) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class TaskConfig:
     episode_length: int = 384
     cells: int = 256
     lattice: Literal["dense", "cpu", "smoke"] = "dense"  # poses that decide which cells are scored
-    reward: Literal["iou", "ccr"] = "iou"
+    reward: Literal["iou", "ccr", "both"] = "iou"
     map: Literal["default", "paper"] = "default"
     evidence: str = "twin"  # see flaneur.perception.sources
     starts: int = 3
@@ -61,8 +61,8 @@ class World:
             self._source = make_source(self.task.evidence, self.scenes[0].classes, self.device)
         return self._source
 
-    def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False) -> SemanticEnv:
-        config = env_config(self.task, num_envs, step_metrics)
+    def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False, cell_credit: int = 0) -> SemanticEnv:
+        config = env_config(self.task, num_envs, step_metrics, cell_credit)
         return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed)
 
 
@@ -71,13 +71,13 @@ def with_evidence(world: World, evidence: str) -> World:
     return replace(world, task=replace(world.task, evidence=evidence), _source=None)
 
 
-def env_config(task: TaskConfig, num_envs: int, step_metrics: bool = False) -> EnvConfig:
+def env_config(task: TaskConfig, num_envs: int, step_metrics: bool = False, cell_credit: int = 0) -> EnvConfig:
     from flaneur.geometry import Grid
     from flaneur.mapping.config import PAPER, MapConfig
 
     return EnvConfig(
         num_envs=num_envs, episode_length=task.episode_length, camera=camera_of(task), grid=Grid(cells=task.cells), map=PAPER if task.map == "paper" else MapConfig(),
-        reward=task.reward, starts=task.starts, step_metrics=step_metrics, final_observation=False,
+        reward=task.reward, starts=task.starts, step_metrics=step_metrics, cell_credit=cell_credit, final_observation=False,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from flaneur.sim import Simulator
 
 MIN_PIXELS = 4  # a cell is scored when one pose sees the surface behind its label with that many pixels of the task's camera
 CHUNK_PIXELS = 1 << 19
-METHOD = 2  # part of the key: truths made another way are not read
+METHOD = 3  # part of the key: truths made another way are not read
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Truth:
 
     voxel: Tensor  # [Z, Hm, Wm] u8
     seen: Tensor  # [2, C, Hm, Wm] bool: in the ground slab, in the object bins above it
+    settled: Tensor  # [2, Hm, Wm] bool: either half of the views alone gives the same planar label, by either projection
     cellless: tuple[int, int, int]  # instances per scale group that own no cell
     instances: tuple[int, int, int]  # instances per scale group
 
@@ -46,7 +47,7 @@ class Truth:
         index = labels.long().clamp(max=self.seen.shape[1] - 1)[None]
         slab, objects = (s.gather(0, index)[0] for s in self.seen)
         well = (slab | objects) if of_log_odds else torch.where(above, objects, slab)
-        return well & (labels != UNEXPLORED)
+        return well & (labels != UNEXPLORED) & self.settled[int(of_log_odds)]
 
 
 def ground_heights(scene: Scene, grid: Grid) -> Tensor:
@@ -60,6 +61,8 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
     """Render the lattice once; every view gives one vote per voxel, to the class that fills most of what it sees there.
 
     So the label is the class whose surface is largest as seen over all legal poses, and perfect evidence agrees with it.
+    Positions vote in two halves as well: where these disagree the label depends on where one happens to look from, and
+    the cell is not scored (decision 0025).
     """
     grid, lattice = grid or Grid(), lattice or Lattice()
     view = lattice.camera(camera)
@@ -69,7 +72,8 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
     ground = ground_heights(scene, grid).to(device)
     objects = len(classes.object_ids)  # objects come first in the class list
     layer, total = grid.cells**2, grid.bins * grid.cells**2
-    votes = torch.zeros(total * count, device=device)
+    votes = torch.zeros(2, total * count, device=device)
+    turns = lattice.headings * len(lattice.pitches)
     seen = torch.zeros(2 * count * layer, device=device)
     owners = (torch.zeros(0, dtype=torch.int64, device=device), torch.zeros(0, device=device))
     threshold = MIN_PIXELS * (view.fx / camera.fx) ** 2
@@ -83,22 +87,38 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
         inside &= frame.depth > 0
         footprint = (frame.depth**2 / (view.fx * view.fy))[inside]  # m2 across the ray
         view_of = torch.arange(len(batch), device=device)[:, None, None].expand_as(voxel)[inside]
+        half_of = (torch.arange(start, start + len(batch), device=device) // turns % 2)[view_of]
         voxel, label, instance = voxel[inside], frame.label[inside].long(), frame.instance[inside].long()
-        _vote(votes, view_of, voxel, label, count)
+        for half in range(2):
+            mine = half_of == half
+            _vote(votes[half], view_of[mine], voxel[mine], label[mine], count)
         cell, above = voxel % layer, (voxel >= layer).long()
         _largest(seen, view_of, (above * count + label) * layer + cell, torch.ones_like(footprint))
         is_object = label < objects
         owners = _merge_owners(owners, (view_of * layer + cell)[is_object], instance[is_object], footprint[is_object], len(scene.class_id), layer)
-    most, largest = votes.view(total, count).max(1)
-    labels = torch.where(most > 0, largest, UNEXPLORED).to(torch.uint8).view(grid.bins, grid.cells, grid.cells)
-    truth = Truth(labels, (seen >= threshold).view(2, count, grid.cells, grid.cells), (0, 0, 0), (0, 0, 0))
+    labels, *halves = (_winners(v.view(total, count), grid) for v in (votes[0] + votes[1], votes[0], votes[1]))
+    truth = Truth(labels, (seen >= threshold).view(2, count, grid.cells, grid.cells), _settled(labels, halves, count), (0, 0, 0), (0, 0, 0))
     owning = _owning_instances(owners, truth.planar().flatten(), torch.from_numpy(scene.class_id.astype(np.int64)).to(device))
     lacking, present = [], []
     for g in range(len(SCALE_GROUPS)):
         ids = set(np.flatnonzero(scene.group == g).tolist())
         present.append(len(ids))
         lacking.append(len(ids - owning))
-    return Truth(truth.voxel, truth.seen, tuple(lacking), tuple(present))  # type: ignore[arg-type]
+    return replace(truth, cellless=tuple(lacking), instances=tuple(present))
+
+
+def _winners(votes: Tensor, grid: Grid) -> Tensor:  # [voxels, C] -> [Z, Hm, Wm] u8
+    most, largest = votes.max(1)
+    return torch.where(most > 0, largest, UNEXPLORED).to(torch.uint8).view(grid.bins, grid.cells, grid.cells)
+
+
+def _settled(labels: Tensor, halves: list[Tensor], count: int) -> Tensor:
+    """[2, Hm, Wm] bool by projection; a half that saw nothing of a cell has no say."""
+    kinds = []
+    for of_log_odds in (False, True):
+        whole, *parts = (project_labels(x, count, of_log_odds)[0] for x in (labels, *halves))
+        kinds.append(torch.stack([(p == whole) | (p == UNEXPLORED) for p in parts]).all(0))
+    return torch.stack(kinds)
 
 
 def _largest(out: Tensor, view: Tensor, key: Tensor, amount: Tensor) -> None:
@@ -161,13 +181,16 @@ def load_truth(folder: Path | None, scene: Scene, camera: Camera, grid: Grid | N
     if f"{key}/voxel" in kept:
         shape = (2, len(scene.classes), grid.cells, grid.cells)
         seen = np.unpackbits(kept[f"{key}/seen"], count=int(np.prod(shape))).reshape(shape).astype(bool)
+        settled = np.unpackbits(kept[f"{key}/settled"], count=2 * grid.cells**2).reshape(2, grid.cells, grid.cells).astype(bool)
         cellless, instances = kept[f"{key}/instances"].tolist()
-        return Truth(torch.from_numpy(kept[f"{key}/voxel"]).to(device), torch.from_numpy(seen).to(device), tuple(cellless), tuple(instances))
+        voxel, seen, settled = (torch.from_numpy(x).to(device) for x in (kept[f"{key}/voxel"], seen, settled))
+        return Truth(voxel, seen, settled, tuple(cellless), tuple(instances))
     truth = compute_truth(scene, camera, grid, lattice, device)
     if path is not None:
         kept |= {
             f"{key}/voxel": truth.voxel.cpu().numpy(),
             f"{key}/seen": np.packbits(truth.seen.cpu().numpy()),
+            f"{key}/settled": np.packbits(truth.settled.cpu().numpy()),
             f"{key}/instances": np.array([truth.cellless, truth.instances], np.int32),
         }
         handle, temporary = tempfile.mkstemp(prefix=".truth.", suffix=".npz", dir=path.parent)

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from worlds import make_env
+from worlds import make_env, tiny_training
 
+from flaneur.agent.checkpoint import load_agent
 from flaneur.agent.gleam import GleamNetwork
 from flaneur.agent.network import NetworkConfig
 from flaneur.agent.policy import decide, observe
 from flaneur.agent.ppo import PpoConfig, Updater
 from flaneur.agent.rollout import Collector
+from flaneur.agent.training import Trainer
 from flaneur.errors import UserError
 
 
@@ -58,3 +60,18 @@ def test_our_trainer_updates_every_parameter(env):
 def test_calibration_is_refused(env):
     with pytest.raises(UserError, match="calibration"):
         GleamNetwork(NetworkConfig(classes=29))
+
+
+def test_a_run_with_gleams_network_and_a_fixed_scaling(tmp_path) -> None:
+    plain = PpoConfig(mv=False, po=False, mi=False, epochs=1)
+    config = tiny_training(network="gleam", lc=False, ppo=plain, scaling=0.6, steps=16, num_envs=2, rollout=8)
+    agent, about = load_agent(Trainer(config, make_env(), None, tmp_path, {}).run())
+    assert isinstance(agent, GleamNetwork) and about["network"]["scaling"] == 0.6
+    env = make_env()
+    env.reset()
+    decision = decide(agent, observe(env.observation(), agent))
+    assert decision.beta is not None and decision.beta.unique().tolist() == pytest.approx([0.6])
+    with pytest.raises(UserError):
+        tiny_training(network="gleam")
+    with pytest.raises(UserError):
+        tiny_training(scaling=0.6)

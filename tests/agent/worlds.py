@@ -24,7 +24,7 @@ def world(seeds: tuple[int, ...] = (0,)):
 
 def make_env(num_envs: int = 2, episode: int = 12, seed: int = 0, seeds: tuple[int, ...] = (0,), **changes) -> SemanticEnv:
     scenes, truths = world(seeds)
-    config = EnvConfig(num_envs=num_envs, episode_length=episode, camera=CAMERA, grid=GRID, history=6, final_observation=False, **changes)
+    config = EnvConfig(num_envs=num_envs, episode_length=episode, camera=CAMERA, grid=GRID, history=6, final_observation=False, **({"cell_credit": 8} | changes))
     return SemanticEnv(scenes, truths, Twin.named("easy", scenes[0].classes), config, seed=seed)
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, f1_score, jaccard_score, log_loss, roc_auc_score
 
 from flaneur.classes import load_classes
-from flaneur.scoring import Target, coverage, group_table, overall_coverage, score, strict_iou
-from flaneur.scoring.metrics import affected_accuracy, auc, background_wrong, class_coverage, confusion, group_auc, group_probabilities, membership, reliability, variance
+from flaneur.scoring import Target, cell_gain, coverage, group_table, overall_coverage, score, strict_iou
+from flaneur.scoring.metrics import affected_accuracy, auc, background_wrong, class_coverage, confusion, group_auc, group_probabilities, membership, reliability, reward_score, variance
 
 CLASSES = load_classes()
 TABLE = group_table(CLASSES)
@@ -154,3 +154,16 @@ def test_group_auc_uses_sums_over_the_group():
     p = torch.zeros(1, len(CLASSES), 1, 2)
     p[0, PERSON, 0, 0], p[0, BENCH, 0, 0], p[0, PERSON, 0, 1] = 0.2, 0.3, 0.4
     assert group_auc(p, everything(truth), TABLE)[0, 0] == 1.0  # 0.5 against 0.4
+
+
+@pytest.mark.parametrize("reward", ["ccr", "iou", "both"])
+def test_what_coarse_cells_gain_adds_up_to_the_gain(reward):
+    _, before, target = random_case(0)
+    _, after, _ = random_case(1)
+    gain = cell_gain(before, after, target, TABLE, reward, 8)
+    whole = reward_score(after, target, TABLE, reward) - reward_score(before, target, TABLE, reward)
+    torch.testing.assert_close(gain.sum((2, 3)).double(), whole, atol=1e-5, rtol=0)
+    one = before.clone()
+    one[:, :5, :5] = after[:, :5, :5]
+    local = cell_gain(before, one, target, TABLE, reward, 8)
+    assert local[:, :, 0, 0].abs().sum() > 0 and not local[:, :, 1:].any() and not local[:, :, :, 1:].any()

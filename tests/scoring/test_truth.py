@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from flaneur.mapping import MapConfig, SemanticMap
 from flaneur.mapping.projection import project_labels
 from flaneur.perception import Oracle, make_view
 from flaneur.scoring import Target, coverage, group_table, load_truth
-from flaneur.scoring.truth import _vote
+from flaneur.scoring.truth import _settled, _vote
 from flaneur.sim import Simulator
 
 
@@ -55,6 +57,22 @@ def test_projection_of_labels_by_hand():
     labels, above = project_labels(voxel, 9)
     assert labels[0].tolist() == [2, 1, 7, 255] and above[0].tolist() == [True, True, False, False]
     assert project_labels(voxel, 9, of_log_odds=True)[0][0].tolist()[2:] == [7, 255]
+
+
+def test_a_cell_is_settled_when_both_halves_of_the_views_agree():
+    def column(*labels: int) -> torch.Tensor:
+        return torch.tensor(labels, dtype=torch.uint8).view(-1, 1, 1)
+
+    whole = column(7, 1, 2, 255)
+    same, other, nothing, nearly = whole, column(7, 1, 1, 255), column(255, 255, 255, 255), column(7, 255, 2, 255)
+    for halves, settled in (((same, same), True), ((same, other), False), ((same, nothing), True), ((nearly, same), True)):
+        assert _settled(whole, list(halves), 9)[0].item() is settled
+
+
+def test_cells_whose_label_depends_on_the_views_are_not_scored():
+    _, truth = scene_and_truth(0)
+    seen = replace(truth, settled=torch.ones_like(truth.settled)).scored()
+    assert truth.scored().sum() < seen.sum() and not (truth.scored() & ~truth.settled[0]).any()
 
 
 def test_the_label_projection_is_the_maps_own():
