@@ -1,6 +1,6 @@
 """Builds every window of a windows.csv and some synthetic cities, checks them, and writes what it measured.
 
-    python benchmarks/cities.py --osm-root ../shared/data/osm --synthetic 8 --out benchmarks/results/cities.json
+python benchmarks/cities.py --osm-root ../shared/data/osm --synthetic 8 --out benchmarks/results/cities.json
 """
 
 from __future__ import annotations

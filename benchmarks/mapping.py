@@ -1,10 +1,10 @@
 """Figures of mapping, task and step rate. One JSON line each, appended to a results file.
 
-    python benchmarks/mapping.py sweep SCENE...     oracle evidence and a dense sweep of legal poses against the truth
-    python benchmarks/mapping.py ceiling SCENE...   what the task allows: the truth-knowing planner with oracle evidence
-    python benchmarks/mapping.py planners SCENE...  rule-based planners with the twin
-    python benchmarks/mapping.py step SCENE         environment steps per second with the twin
-    python benchmarks/mapping.py memory             device memory of one environment, by tensor
+python benchmarks/mapping.py sweep SCENE...     oracle evidence and a dense sweep of legal poses against the truth
+python benchmarks/mapping.py ceiling SCENE...   what the task allows: the truth-knowing planner with oracle evidence
+python benchmarks/mapping.py planners SCENE...  rule-based planners with the twin
+python benchmarks/mapping.py step SCENE         environment steps per second with the twin
+python benchmarks/mapping.py memory             device memory of one environment, by tensor
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ def make() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(20)
     classes = golden_classes()
     n = GRID.cells
-    poses = np.stack([rng.uniform(2, 10.5, STEPS), rng.uniform(2, 10.5, STEPS), rng.uniform(1.5, 6, STEPS), np.zeros(STEPS), np.radians(rng.choice([0, -30, -60], STEPS)), rng.uniform(-math.pi, math.pi, STEPS)], 1).astype(np.float32)
+    poses = np.stack(
+        [rng.uniform(2, 10.5, STEPS), rng.uniform(2, 10.5, STEPS), rng.uniform(1.5, 6, STEPS), np.zeros(STEPS), np.radians(rng.choice([0, -30, -60], STEPS)), rng.uniform(-math.pi, math.pi, STEPS)], 1
+    ).astype(np.float32)
     matrix = camera_to_world(poses.astype(np.float64))
     # Smooth random depths, of which those that lie within 2 mm of a voxel boundary are taken out.
     coarse = rng.uniform(1.0, 9.0, (STEPS, 8, 8))

@@ -16,9 +16,7 @@ def small_town() -> CityGraph:
     w, e, s, n = 100 - NORTH_SOUTH / 2, 100 + NORTH_SOUTH / 2, 100 - EAST_WEST / 2, 100 + EAST_WEST / 2
     ends = [(0.0, 100.0), (200.0, 100.0), (100.0, 0.0), (100.0, 200.0)]
     streets = [
-        Street(
-            id=k, kind="tertiary" if k < 2 else "residential", carriageway=True, line=[end, (100.0, 100.0)], start=k + 1, end=0, lanes=2, width=EAST_WEST if k < 2 else NORTH_SOUTH
-        )
+        Street(id=k, kind="tertiary" if k < 2 else "residential", carriageway=True, line=[end, (100.0, 100.0)], start=k + 1, end=0, lanes=2, width=EAST_WEST if k < 2 else NORTH_SOUTH)
         for k, end in enumerate(ends)
     ]
     outlines = [(0, 0, w, s), (e, 0, 200, s), (0, n, w, 200), (e, n, 200, 200)]

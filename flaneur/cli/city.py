@@ -48,6 +48,10 @@ class Build(Command):
     """Another rule library (TOML or JSON)."""
     pack: list[Path] = field(default_factory=list)
     """Folders of your own meshes (GLB, OBJ, USD with one pack.toml)."""
+    rule_package: Path | None = None
+    """CityEngine rule package (.rpk) that builds the lots, through PyPRT (extra cityengine, non-commercial licence)."""
+    package_lots: str = ""
+    """Only lots of this architecture style, such as plaster_perimeter; default: all."""
     transcript: Path | None = None
     """For the planner replay: what a model's planner wrote."""
     preset: str = "default"
@@ -126,7 +130,7 @@ class Build(Command):
             from flaneur.city.assets.packs import with_packs
 
             catalogue = with_packs(load_catalogue(), self.pack)
-        scene = build_scene(graph, library, plan, self.seed, catalogue, light=self.light, name=graph.name)
+        scene = build_scene(graph, library, plan, self.seed, catalogue, light=self.light, name=graph.name, rule_package=self.rule_package, package_lots=self.package_lots)
         scene.save(folder)
         graph.save(folder / "graph.json")
         (folder / "library.json").write_text(library.model_dump_json(indent=1) + "\n", "utf-8")

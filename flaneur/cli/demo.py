@@ -16,7 +16,7 @@ from flaneur import __version__
 from flaneur.cli.console import Command, print_json, print_table, progress
 
 AGENT = Path(__file__).parents[1] / "data" / "agent.safetensors"
-TWIN = AGENT.with_name("twin_lens.json")
+TWIN = AGENT.with_name("twin_lens.safetensors")
 RIVALS = ("lawnmower", "nearest_frontier")
 
 

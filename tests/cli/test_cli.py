@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from flaneur.cli.main import COMMANDS, _join_negative_values, main
+from flaneur.cli.main import COMMANDS, main
+from flaneur.cli.parsing import _join_negative_values
 
 LEAVES = [name.split() for name in (f"{a} {b}" if isinstance(entry, dict) else a for a, entry in COMMANDS.items() for b in (entry if isinstance(entry, dict) else [""]))]
 

@@ -64,7 +64,9 @@ def test_384_steps_with_random_betas(config, scale):
     grid = Grid(size=12.5, cells=8, height_edges=(-0.5, 0.15, 2.0, 8.0))
     camera = Camera.from_fov(8, 8)
     m = SemanticMap(classes, grid, config, 1, 64, scale)
-    reference = ReferenceMap(classes, grid.size, grid.cells, grid.height_edges, sky=-1, channel=range(classes), logit_scale=config.logit_scale or scale, centred=config.centred, projection=config.projection)
+    reference = ReferenceMap(
+        classes, grid.size, grid.cells, grid.height_edges, sky=-1, channel=range(classes), logit_scale=config.logit_scale or scale, centred=config.centred, projection=config.projection
+    )
     poses, depth, matrix = frames(rng, steps, camera, grid)
     for t in range(steps):
         similarity, beta = rng.normal(0.2, 0.1, (classes, 4, 4)).astype(np.float32), rng.uniform(0.2, 1.8, (classes, 2, 2)).astype(np.float32)

@@ -99,7 +99,7 @@ def test_bad_checkpoints_are_one_line(clip_folder, tmp_path):
         Clip(clip_folder, CLASSES).similarity(make_view(Frame(), torch.zeros(1, 6), CAMERA))
 
 
-HUBCONF = '''
+HUBCONF = """
 import torch
 class Tokenizer:
     def tokenize(self, texts):
@@ -119,7 +119,7 @@ def dinov3_vitl16_dinotxt_tet1280d20h24l(*, weights, backbone_weights, bpe_path_
     model = Model()
     model.load_state_dict(torch.load(weights))
     return model, Tokenizer()
-'''
+"""
 
 
 def test_dinotxt_through_a_stand_in_repository(tmp_path):

@@ -27,7 +27,12 @@ def test_variance_reproduces_the_papers_single_run_rows():
 
 
 def test_the_linter_finds_the_papers_one_impossible_row():
-    found = {(name, i): p for name in TABLES if "aggregated" in TABLES[name] for i, p in lint_table(TABLES[name]["rows"], aggregated=TABLES[name]["aggregated"], columns=("car", "building") if name == "urbanbis" else ("small", "medium", "large")).items()}
+    found = {
+        (name, i): p
+        for name in TABLES
+        if "aggregated" in TABLES[name]
+        for i, p in lint_table(TABLES[name]["rows"], aggregated=TABLES[name]["aggregated"], columns=("car", "building") if name == "urbanbis" else ("small", "medium", "large")).items()
+    }
     ablation = {i for name, i in found if name == "ablation"}
     assert ablation == {2} and "F1 92.8 exceeds" in found["ablation", 2][0]
     assert not {name for name, _ in found} & {"k_sweep", "fixed_scaling", "module_swap"}

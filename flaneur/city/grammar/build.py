@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from flaneur.city.grammar.edge import cut_at_window
 from flaneur.city.grammar.ground import lay_ground
 from flaneur.city.grammar.ground_mesh import ground_meshes
 from flaneur.city.grammar.mapped import OSM_TYPES, place_mapped
+from flaneur.city.grammar.packaged import package_lots as build_packaged
 from flaneur.city.grammar.placer import Places
 from flaneur.city.grammar.scatter import Stock, generator, scatter, settle
 from flaneur.city.grammar.sites import survey
@@ -31,10 +33,19 @@ UV_STEP = 1e-3  # tiles
 _FIELDS = ("prototype", "position", "yaw", "scale", "tint", "block", "rule", "osm_id", "osm_type", "clipped")
 
 
-def build_scene(graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: int, catalogue: Catalogue | None = None, light: str = "day", name: str = "") -> Scene:
-    """Build the city. The same graph, library, plan, seed and catalogue give the same scene, byte for byte."""
+def build_scene(
+    graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: int, catalogue: Catalogue | None = None, light: str = "day", name: str = "",
+    rule_package: Path | None = None, package_lots: str = "",
+) -> Scene:  # fmt: skip
+    """Build the city. The same graph, library, plan, seed and catalogue give the same scene, byte for byte.
+
+    rule_package: a CityEngine .rpk that builds the lots of the architecture style `package_lots` ("": all lots).
+    """
     streets = lay_streets(graph)
-    buildings = [cut_at_window(b, graph.size) for b in build_buildings(graph, plan, library, seed)]
+    buildings, packaged = build_buildings(graph, plan, library, seed), None
+    if rule_package is not None:
+        buildings, packaged = build_packaged(graph, buildings, rule_package, package_lots, seed)
+    buildings = [cut_at_window(b, graph.size) for b in buildings]
     ground = lay_ground(graph, streets, np.array([e for b in buildings for e in b.entrances]).reshape(-1, 3))
     sites = survey(graph, streets, ground, buildings)
     stock = Stock(catalogue or load_catalogue(), graph.size, seed, graph.origin.lat if graph.origin else 50.0)
@@ -53,7 +64,7 @@ def build_scene(graph: CityGraph, library: RuleLibrary, plan: CityPlan, seed: in
         origin=graph.origin.model_dump() if graph.origin else {},
         blocks=[_block_record(b, assigned.get(b.id)) for b in graph.blocks], rules=[r.name for r in library.rules],
         licence=(graph.attribution or OSM_LICENCE) if graph.source == "osm" else "",
-        provenance=_provenance(graph, library, plan, seed),
+        provenance=_provenance(graph, library, plan, seed) | ({"rule_package": packaged} if packaged else {}),
     )  # fmt: skip
 
 

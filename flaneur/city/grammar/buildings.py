@@ -58,9 +58,7 @@ def _landmark(graph: CityGraph, architect: Architect) -> int | None:
     """The largest lot of a centre that carries towers; one that the layout reserves for a tower comes first."""
     if graph.place_type != "cbd":
         return None
-    lots = [
-        (lot.use == "tower", to_shapely(lot.polygon).area, -lot.id) for lot in graph.lots if lot.use == "tower" or (not lot.use and architect.style(lot.block) in ("glass_tower", "stone_office"))
-    ]
+    lots = [(lot.use == "tower", to_shapely(lot.polygon).area, -lot.id) for lot in graph.lots if lot.use == "tower" or (not lot.use and architect.style(lot.block) in ("glass_tower", "stone_office"))]
     _, area, number = max((lot for lot in lots if lot[1] >= LANDMARK_AREA), default=(False, 0.0, 0))
     return -number if area else None
 
@@ -91,9 +89,7 @@ def _build(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around
     return _described(job, prototype, model, plans, kinds, centre)
 
 
-def _first_closed(
-    job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around: Surroundings, number: int, centre: tuple[float, float], budget: int
-) -> tuple[Model, BuildingMesh | None]:
+def _first_closed(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]], around: Surroundings, number: int, centre: tuple[float, float], budget: int) -> tuple[Model, BuildingMesh | None]:
     """The full building; where snapping pinches it, the same with its outlines drawn in by 1 and 2 cm, then without roof and details."""
     model = Model()
     for erode, plain in ((0.0, False), (0.01, False), (0.02, False), (0.02, True), (0.06, True)):

@@ -22,7 +22,14 @@ from flaneur.city.grammar.styles import PLACES_OF_WORSHIP, STYLES, Style
 
 OUTLINE_SHARE = 0.012  # of a mapped footprint: so much may its outline seen from above grow by cornice and details
 HEIGHT_SHARE = 0.04  # of a mapped height: so far may a chimney rise above it
-_BASE = {"plaster_perimeter": (236, 226, 206), "modern_apartment": (228, 228, 224), "shop_house": (238, 216, 170), "detached_house": (240, 238, 230), "timber_house": (206, 214, 218), "industrial": (164, 172, 178)}
+_BASE = {
+    "plaster_perimeter": (236, 226, 206),
+    "modern_apartment": (228, 228, 224),
+    "shop_house": (238, 216, 170),
+    "detached_house": (240, 238, 230),
+    "timber_house": (206, 214, 218),
+    "industrial": (164, 172, 178),
+}
 
 
 def tint_of(job: Job) -> np.ndarray:  # [3] u8

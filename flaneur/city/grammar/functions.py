@@ -332,6 +332,5 @@ def at_junctions(site: BlockSite, asset: Asset, p: dict[str, float], rng: np.ran
 
 
 FUNCTION_TABLE: dict[str, Function] = {
-    f.__name__: f
-    for f in (along_kerb, along_facade, parked_at_kerb, in_traffic, on_pavement, in_open_space, along_boundary, around_buildings, at_entrances, on_roof, on_facade, in_rows, at_junctions)
+    f.__name__: f for f in (along_kerb, along_facade, parked_at_kerb, in_traffic, on_pavement, in_open_space, along_boundary, around_buildings, at_entrances, on_roof, on_facade, in_rows, at_junctions)
 }

@@ -91,7 +91,21 @@ class Architect:
                 plans = church(polygon, height)
             else:
                 plans = [MassPlan(polygon, building.min_height, height, levels, building.roof_shape, roof_height)]
-        return self._job(f"building_{building.id}", building.block, style, polygon, plans, rng, choice, building.use, mapped=True, colour=building.colour, clipped=building.clipped, osm=building.osm, title=building.name)
+        return self._job(
+            f"building_{building.id}",
+            building.block,
+            style,
+            polygon,
+            plans,
+            rng,
+            choice,
+            building.use,
+            mapped=True,
+            colour=building.colour,
+            clipped=building.clipped,
+            osm=building.osm,
+            title=building.name,
+        )
 
     def _fitting(self, building: Building, polygon: Polygon, height: float, choice: float) -> str:
         """The block's style, unless the building's use or size tells otherwise."""
@@ -141,4 +155,6 @@ class Architect:
         fine = USES[use][1] if use in USES else names[int(rng.integers(0, len(names)))]
         shop_share = self.value(block, "shop_share", 0.1)
         shop = bool(rng.random() < shop_share) and style not in ("farm", "industrial") and footprint.area > 40 and use not in ("garage", "garages", "shed", *PLACES_OF_WORSHIP)
-        return Job(name, block, rule.name if rule else "", style, fine, footprint, plans, rng, mapped, shop, self.value(block, "balcony_share", 0.2), choice, use, top=max(p.height for p in plans), **more)
+        return Job(
+            name, block, rule.name if rule else "", style, fine, footprint, plans, rng, mapped, shop, self.value(block, "balcony_share", 0.2), choice, use, top=max(p.height for p in plans), **more
+        )

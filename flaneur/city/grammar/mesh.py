@@ -63,9 +63,7 @@ def _edges(part: _Part) -> set[tuple]:
 
 
 def _manifold(part: _Part, first_face: int = 0) -> manifold3d.Manifold:
-    mesh = manifold3d.Mesh(
-        vert_properties=(part.corners * SNAP).astype(np.float32), tri_verts=part.triangles.astype(np.uint32), face_id=(part.owner + first_face).astype(np.uint32)
-    )
+    mesh = manifold3d.Mesh(vert_properties=(part.corners * SNAP).astype(np.float32), tri_verts=part.triangles.astype(np.uint32), face_id=(part.owner + first_face).astype(np.uint32))
     return manifold3d.Manifold(mesh)
 
 
@@ -122,6 +120,4 @@ def _assemble(parts: list[_Part]) -> BuildingMesh:
             materials += [MATERIAL_INDEX[face.material]] * len(rows)
         offset += len(seen)
     solid = manifold3d.Manifold.batch_boolean([_manifold(p) for p in parts], manifold3d.OpType.Add) if len(parts) > 1 else _manifold(parts[0])
-    return BuildingMesh(
-        (np.array(vertices, np.float64) * SNAP).astype(np.float32), np.array(faces, np.int32), np.array(uvs, np.float32), np.array(materials, np.uint16), float(solid.volume())
-    )
+    return BuildingMesh((np.array(vertices, np.float64) * SNAP).astype(np.float32), np.array(faces, np.int32), np.array(uvs, np.float32), np.array(materials, np.uint16), float(solid.volume()))

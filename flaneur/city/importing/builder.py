@@ -56,16 +56,15 @@ class SceneBuilder:
     def _add(self, class_name: str, vertices: np.ndarray, faces: np.ndarray, volume: float, paint: Paint, tint: Color, clipped: bool, fine_name: str) -> None:
         middle = (vertices.min(0) + vertices.max(0)) / 2
         place = np.rint(np.array([middle[0], middle[1], vertices[:, 2].min()]) / QUANTUM) * QUANTUM
-        corners = vertices[faces]  # [F, 3, 3]
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        length = np.linalg.norm(normal, axis=1)
-        keep = length > 1e-9
-        corners, normal = corners[keep], normal[keep] / length[keep, None]
-        if not len(corners):
+        local = np.rint((vertices[faces] - place) / QUANTUM) * QUANTUM  # [F, 3, 3]
+        # Only faces whose corners fell together are dropped: without its slivers a solid is not closed.
+        local = local[(local != np.roll(local, 1, 1)).any(2).all(1)]
+        normal = np.cross(local[:, 1] - local[:, 0], local[:, 2] - local[:, 0])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+        if not len(local):
             self.counts[f"{class_name} without area, left out"] += 1
             return
-        material = paint(corners.mean(1), normal).astype(np.uint16)
-        local = corners - place
+        material = paint(local.mean(1) + place, normal).astype(np.uint16)
         uv = _texture(local, normal, material)
         together = np.concatenate([np.rint(local.reshape(-1, 3) / QUANTUM), np.rint(uv.reshape(-1, 2) / QUANTUM)], 1)
         unique, inverse = np.unique(together, axis=0, return_inverse=True)

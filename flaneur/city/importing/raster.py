@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import ndimage
+from shapely.geometry.base import BaseGeometry
 
 from flaneur.city.importing.cloud import WINDOW, Cloud
 from flaneur.classes import load_classes
 from flaneur.errors import UserError
 
 CELLS = 512  # per side: 0.39 m, two to the map's cell
-SUB = 4  # votes per cell and side
+SUB = 8  # votes per cell and side: 5 cm apart, since the points of a wall must not make its building thicker
 NODES = 129  # of the height field per side: 1.5625 m apart, four cells
+HIDDEN = 0.6  # metres below its neighbours on both sides: a point under a roof, a car or a crown, which no vote asks
 GAP = 3  # cells over which a hole in the cloud takes its neighbour's label; beyond it is ground
 SPECK = 3  # cells: smaller islands of an object class are noise
 GROUND = ("terrain", "road", "pavement", "water")
+
+
+def nearest_index(missing: np.ndarray) -> tuple[np.ndarray, ...]:
+    """For every cell the index of the nearest one that is not missing."""
+    return tuple(np.asarray(ndimage.distance_transform_edt(missing, return_distances=False, return_indices=True)))
+
+
+def islands(mask: np.ndarray) -> tuple[np.ndarray, int]:
+    """Connected cells numbered from 1 (0 outside the mask), and how many there are."""
+    parts = np.zeros(mask.shape, np.int32)
+    ndimage.label(mask, output=parts)
+    return parts, int(parts.max(initial=0))
 
 
 @dataclass
@@ -28,6 +42,7 @@ class Raster:
     ground_label: np.ndarray  # [n, n] u8: background class below objects too
     ground: np.ndarray  # [NODES, NODES] f32 metres
     covered: float  # share of cells that hold a point
+    footprints: dict[int, BaseGeometry] = field(default_factory=dict)  # by instance, where a map says them exactly
 
     @property
     def cell(self) -> float:  # metres
@@ -54,6 +69,7 @@ def rasterise(cloud: Cloud, name: str, cells: int = CELLS) -> Raster:
     order = np.argsort(xyz[:, 2], kind="stable")
     winner = np.full(n * n, -1, np.int64)
     winner[at[order]] = order  # the highest is written last
+    _drop_hidden(winner.reshape(n, n), xyz[:, 2], len(xyz) / WINDOW**2)
     blocks = winner.reshape(cells, SUB, cells, SUB).transpose(0, 2, 1, 3).reshape(cells * cells, SUB * SUB)
     best = _majority(np.where(blocks >= 0, label[blocks], 255), ground_ids, len(classes))
     mine = (blocks >= 0) & (label[blocks] == best[:, None])
@@ -71,11 +87,19 @@ def rasterise(cloud: Cloud, name: str, cells: int = CELLS) -> Raster:
     return raster
 
 
+def _drop_hidden(winner: np.ndarray, z: np.ndarray, density: float) -> None:
+    """Closing fills pits as wide as the gaps between points, and leaves the edges of things where they are."""
+    width = 2 * round(1.5 / np.sqrt(density) / WINDOW * len(winner)) + 1
+    top = np.where(winner >= 0, z[winner], z.min()).astype(np.float32)
+    closed = ndimage.grey_closing(top, (width, width))
+    winner[(winner >= 0) & (top < closed - HIDDEN)] = -1
+
+
 def _majority(votes: np.ndarray, ground_ids: np.ndarray, classes: int) -> np.ndarray:
     """[m] label with most of the votes [m, k]; a tie goes to the object, which is on top."""
     best, most = np.full(len(votes), 255, np.uint8), np.zeros(len(votes))
     for c in range(classes):
-        count = (votes == c).sum(1) + (0.0 if c in ground_ids else 0.5)
+        count = (votes == c).sum(1) + (0.0 if c in ground_ids else 0.25)
         wins = (count > most) & (count >= 1)
         best[wins], most[wins] = c, count[wins]
     return best
@@ -93,34 +117,33 @@ def _ground(xyz: np.ndarray, label: np.ndarray, ground_ids: np.ndarray, cells: i
         wins = count > most
         best[wins], most[wins] = c, count[wins]
     best = best.reshape(cells, cells)
-    nearest = ndimage.distance_transform_edt(best == 255, return_distances=False, return_indices=True)
+    nearest = nearest_index(best == 255)
     node = [np.rint(p[:, k] / WINDOW * (NODES - 1)).astype(np.int32).clip(0, NODES - 1) for k in range(2)]
     at = node[1] * NODES + node[0]
     count, total = np.bincount(at, minlength=NODES**2), np.bincount(at, p[:, 2], NODES**2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return best[tuple(nearest)], fill_heights((total / count).reshape(NODES, NODES))
+        return best[nearest], fill_heights((total / count).reshape(NODES, NODES))
 
 
 def fill_heights(heights: np.ndarray) -> np.ndarray:
     """NaN nodes [n, n] take the nearest known height, smoothed; known ones stay."""
     missing = np.isnan(heights)
-    nearest = ndimage.distance_transform_edt(missing, return_distances=False, return_indices=True)
-    full = heights[tuple(nearest)]
+    full = heights[nearest_index(missing)]
     for _ in range(8):
         full = np.where(missing, ndimage.uniform_filter(full, 5, mode="nearest"), full)
     return full.astype(np.float32)
 
 
 def _fill(raster: Raster, filled: np.ndarray) -> None:
-    distance, nearest = ndimage.distance_transform_edt(~filled, return_indices=True)
+    nearest = nearest_index(~filled)
     for name in ("label", "top", "color", "instance"):
-        setattr(raster, name, getattr(raster, name)[tuple(nearest)])
-    far = distance > GAP
+        setattr(raster, name, getattr(raster, name)[nearest])
+    far = np.asarray(ndimage.distance_transform_edt(~filled)) > GAP
     raster.label[far], raster.instance[far] = raster.ground_label[far], -1
 
 
 def _despeckle(raster: Raster, ground_ids: np.ndarray) -> None:
     for c in np.setdiff1d(np.unique(raster.label), ground_ids):
-        parts, count = ndimage.label(raster.label == c)
+        parts, count = islands(raster.label == c)
         small = np.concatenate([[False], np.bincount(parts.ravel(), minlength=count + 1)[1:] < SPECK])[parts]
         raster.label[small], raster.instance[small] = raster.ground_label[small], -1

@@ -14,7 +14,7 @@ from shapely.geometry.base import BaseGeometry
 from flaneur.city.importing.builder import INDEX, NAMES, SceneBuilder, nearest_material, plain, roofed
 from flaneur.city.importing.cloud import WINDOW, Cloud
 from flaneur.city.importing.ground import add_ground
-from flaneur.city.importing.raster import GROUND, Raster, rasterise
+from flaneur.city.importing.raster import GROUND, Raster, islands, nearest_index, rasterise
 from flaneur.city.importing.relief import outline, prism, relief
 from flaneur.city.scene import Scene
 from flaneur.classes import load_classes
@@ -25,7 +25,7 @@ CROWN = 0.7  # share of a tree's height that its crown fills at most
 TREE_SPACING = 3.5  # metres between tree tops
 ROOFS = ("roof_red", "roof_brown", "roof_slate", "roof_bitumen", "roof_gravel", "roof_green", "roof_metal")
 LEAVES = ("leaves_oak", "leaves_linden", "leaves_dark", "leaves_olive", "leaves_autumn", "needles")
-STRAIGHT = 0.45  # metres by which walls may be straightened: about a cell
+STRAIGHT = 0.3  # metres by which walls may be straightened: about a cell
 FLATTEN = 0.08  # metres by which simplifying may move a surface
 VEHICLES = {"car": 12.0, "truck": 60.0, "bus": 95.0}  # m3: a clump above twice that is split
 
@@ -71,14 +71,15 @@ def apply_layers(raster: Raster, layers: Layers) -> None:
     seen, height = raster.label == building, raster.top.copy()
     raster.label[seen] = raster.ground_label[seen]
     raster.instance[seen] = -1
-    nearest = ndimage.distance_transform_edt(~seen, return_distances=False, return_indices=True)
+    nearest = nearest_index(~seen)
     for k, shape in enumerate(layers.buildings):
         inside = cells_inside(shape, n)
         if not (inside & seen).any():
             continue
         # A tree or a gap over the footprint: the roof below takes the nearest roof's height.
-        raster.top[inside] = height[tuple(nearest)][inside]
+        raster.top[inside] = height[nearest][inside]
         raster.label[inside], raster.instance[inside] = building, k
+        raster.footprints[k] = shape.intersection(shapely.box(0, 0, WINDOW, WINDOW))
 
 
 def cells_inside(shape: BaseGeometry, n: int) -> np.ndarray:
@@ -94,14 +95,13 @@ def cells_inside(shape: BaseGeometry, n: int) -> np.ndarray:
 
 
 def components(raster: Raster, class_name: str, by_instance: bool = False):
-    """Slices and masks of connected cells of a class; of one instance each where the source counts them."""
+    """Slices and masks of connected cells of a class; of one instance each where the source counts them, and the whole of one whose footprint is known."""
     mask = raster.label == load_classes()[class_name].id
-    groups = [mask]
+    groups = {-1: mask}
     if by_instance:
-        ids = np.unique(raster.instance[mask])
-        groups = [mask & (raster.instance == i) for i in ids]
-    for group in groups:
-        parts, _ = ndimage.label(group)
+        groups = {int(i): mask & (raster.instance == i) for i in np.unique(raster.instance[mask])}
+    for instance, group in groups.items():
+        parts = group.astype(np.int32) if instance in raster.footprints else islands(group)[0]
         for k, where in enumerate(ndimage.find_objects(parts)):
             yield where, parts[where] == k + 1
 
@@ -142,8 +142,7 @@ def _grown(mask: np.ndarray) -> np.ndarray:
 
 
 def _spread(top: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    nearest = ndimage.distance_transform_edt(~np.pad(mask, 2), return_distances=False, return_indices=True)
-    return np.pad(top, 2)[tuple(nearest)]
+    return np.pad(top, 2)[nearest_index(~np.pad(mask, 2))]
 
 
 def _moved(corner: tuple[float, float], cell: float) -> tuple[float, float]:
@@ -151,8 +150,9 @@ def _moved(corner: tuple[float, float], cell: float) -> tuple[float, float]:
 
 
 def _straight(solid: Manifold, mask: np.ndarray, raster: Raster, where: tuple[slice, slice], foot: float) -> Manifold:
-    """Cut the relief by its straightened outline, and merge what lies in one plane."""
-    shape = outline(mask, raster.cell, _corner(raster, where), STRAIGHT)
+    """Cut the relief by its footprint or straightened outline, and merge what lies in one plane."""
+    known = raster.footprints.get(int(raster.instance[where][mask][0]))
+    shape = outline(mask, raster.cell, _corner(raster, where), STRAIGHT) if known is None else known
     return (solid.simplify(FLATTEN) ^ prism(shape, foot - 1, 400.0)).simplify(FLATTEN)
 
 
@@ -185,7 +185,7 @@ def _leafed(leaves: str, base: float):
 
 
 def _inner(cells: np.ndarray) -> tuple[int, int]:
-    depth = ndimage.distance_transform_edt(np.pad(cells, 1))[1:-1, 1:-1]
+    depth = np.asarray(ndimage.distance_transform_edt(np.pad(cells, 1)))[1:-1, 1:-1]
     i, j = np.unravel_index(int(np.argmax(depth)), depth.shape)
     return int(i), int(j)
 
@@ -195,23 +195,22 @@ def crowns(mask: np.ndarray, height: np.ndarray, cell: float):
     smooth = ndimage.gaussian_filter(height, 1.0 / cell / 2)
     reach = 2 * round(TREE_SPACING / cell / 2) + 1
     tops = mask & (smooth == ndimage.maximum_filter(smooth, reach))
-    clumps, count = ndimage.label(mask)
+    clumps, count = islands(mask)
     found = np.unique(clumps[tops])
     for missing in np.setdiff1d(np.arange(1, count + 1), found):  # a clump below a taller neighbour's reach
         i, j = np.argwhere(clumps == missing)[0]
         tops[i, j] = True
     seeds = np.argwhere(tops)
-    distance = ndimage.distance_transform_edt(~tops, return_distances=False, return_indices=True)
     owner = np.zeros(mask.shape, np.int32)
     owner[tuple(seeds.T)] = np.arange(1, len(seeds) + 1)
-    owner = np.where(mask, owner[tuple(distance)], 0)
+    owner = np.where(mask, owner[nearest_index(~tops)], 0)
     for k, box in enumerate(ndimage.find_objects(owner)):
         if box is None:
             continue
-        parts, _ = ndimage.label(owner[box] == k + 1)
+        parts, _ = islands(owner[box] == k + 1)
         for m, inner in enumerate(ndimage.find_objects(parts)):
-            where = tuple(slice(b.start + s.start, b.start + s.stop) for b, s in zip(box, inner, strict=True))
-            yield where, parts[inner] == m + 1
+            rows, columns = (slice(b.start + s.start, b.start + s.stop) for b, s in zip(box, inner, strict=True))
+            yield (rows, columns), parts[inner] == m + 1
 
 
 def _add_vehicles(builder: SceneBuilder, raster: Raster) -> None:

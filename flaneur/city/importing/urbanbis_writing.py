@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from scipy import ndimage
 
 from flaneur.city.export.files import replacing
 from flaneur.city.export.points import sample
@@ -14,7 +15,7 @@ SEMANTIC = {
     "terrain": 0, "road": 0, "pavement": 0, "water": 2, "tree": 1, "shrub": 1, "car": 4, "truck": 4, "bus": 4, "building": 6, "skyscraper": 6, "shed": 6, "kiosk": 6, "tank": 6,
 }  # fmt: skip
 IGNORED = -100
-OCCLUSION = 0.2  # metres: the raster in which points below other points are found
+OCCLUSION = 0.05  # metres: the raster in which points below other points are found
 TOLERANCE = 0.6  # metres below the highest point of a raster cell that still counts as seen
 
 
@@ -36,11 +37,14 @@ def write_urbanbis(scene: Scene, path: Path, density: float = 50.0, seed: int = 
 
 
 def seen_from_air(points: np.ndarray, size: float) -> np.ndarray:
-    """[n] bool: nothing of the same place is higher, or the place's top is the point's own wall."""
+    """[n] bool: nothing above it, or the point's own wall. Gaps between the points of a roof are closed, its edges stay."""
     n = round(size / OCCLUSION)
     at = np.clip((points["y"] / OCCLUSION).astype(np.int32), 0, n - 1) * n + np.clip((points["x"] / OCCLUSION).astype(np.int32), 0, n - 1)
     order = np.argsort(points["z"], kind="stable")
     highest = np.zeros(n * n, np.int64)
     highest[at[order]] = order
-    top = highest[at]
-    return (points["z"] > points["z"][top] - TOLERANCE) | (points["instance"] == points["instance"][top])
+    filled = np.full(n * n, points["z"].min(), np.float32)
+    filled[at] = points["z"][highest[at]]
+    width = 2 * round(1.5 / np.sqrt(len(points) / size**2) / OCCLUSION) + 1
+    closed = ndimage.grey_closing(filled.reshape(n, n), (width, width)).ravel()
+    return (points["z"] > closed[at] - TOLERANCE) | (points["instance"] == points["instance"][highest[at]])

@@ -38,9 +38,7 @@ class Piece:
         return shapely.LineString(self.coords)
 
 
-def build_network(
-    lines: list[StreetLine], square: shapely.Polygon, buildings: BaseGeometry, water: BaseGeometry, repairs: Counter[str], stub: float = 3.0
-) -> tuple[list[Junction], list[Street]]:
+def build_network(lines: list[StreetLine], square: shapely.Polygon, buildings: BaseGeometry, water: BaseGeometry, repairs: Counter[str], stub: float = 3.0) -> tuple[list[Junction], list[Street]]:
     """One connected graph of junctions and streets.
 
     `buildings` are those that stand on the ground; dead ends shorter than `stub` metres are cut off.

@@ -16,11 +16,12 @@ from flaneur.errors import UserError
 ENCODER = "com.esri.pyprt.PyEncoder"
 
 
-def generate(rule_package: Path, footprints: Sequence[np.ndarray], attributes: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+def generate(rule_package: Path, footprints: Sequence[np.ndarray], attributes: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray] | None]:
     """Run the package's start rule on each footprint.
 
     footprints: counter-clockwise rings [n, 2] metres; attributes: one mapping per footprint (the package's own names).
-    Returns vertices [V, 3] f32 (z up, ground at 0, the window's frame) and triangles [F, 3] i32 per footprint.
+    Returns vertices [V, 3] f32 (z up, ground at 0, the window's frame) and triangles [F, 3] i32 per footprint,
+    None where the package made no geometry.
     """
     pyprt = _runtime()
     package = Path(rule_package)
@@ -36,20 +37,18 @@ def generate(rule_package: Path, footprints: Sequence[np.ndarray], attributes: S
     models = pyprt.ModelGenerator(shapes).generate_model(wanted, str(package), ENCODER, {"emitGeometry": True, "emitReport": False, "triangulate": True})
     if len(models) != len(shapes):
         raise UserError(f"{package}: made {len(models)} models for {len(shapes)} lots; is it a readable rule package?")
-    return [_mesh(package, m) for m in sorted(models, key=lambda m: m.get_initial_shape_index())]
+    return [_mesh(m) for m in sorted(models, key=lambda m: m.get_initial_shape_index())]
 
 
 def _runtime() -> Any:
     try:
         import pyprt
     except ImportError:
-        raise UserError("planner backend 'cityengine' needs PyPRT; pip install 'flaneur[cityengine]' (non-commercial licence)") from None
+        raise UserError("rule package: PyPRT is not installed; pip install 'flaneur[cityengine]' (non-commercial licence)") from None
     return pyprt
 
 
-def _mesh(package: Path, model: Any) -> tuple[np.ndarray, np.ndarray]:
+def _mesh(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
     vertices = np.array(model.get_vertices(), np.float64).reshape(-1, 3)
     faces = np.array(model.get_indices(), np.int32).reshape(-1, 3)
-    if not len(faces):
-        raise UserError(f"{package}: lot {model.get_initial_shape_index()} came back empty: {'; '.join(model.get_cga_errors())[:200] or 'no geometry'}")
-    return np.stack([vertices[:, 0], -vertices[:, 2], vertices[:, 1]], 1).astype(np.float32), faces
+    return (np.stack([vertices[:, 0], -vertices[:, 2], vertices[:, 1]], 1).astype(np.float32), faces) if len(faces) else None
