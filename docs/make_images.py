@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +38,10 @@ SIZE = (960, 540)
 MOST_BYTES = 120_000
 EYE = 1.7  # metres
 ABOVE = 60.0  # metres, looking 30 degrees down
-REAL = {"cbd": ("fr_paris_9e_1", "sg_marina_bay_2"), "town": ("us_newyork_westvillage_1", "at_krems_town_1"), "suburb": ("us_austin_east_3", "fi_kotka_suburb_2"), "rural": ("de_bindlach_rural_1", "br_brumadinho_rural_0")}  # fmt: skip
+REAL = {
+    "cbd": ("fr_paris_9e_1", "sg_marina_bay_2"), "town": ("us_newyork_westvillage_1", "at_krems_town_1"),
+    "suburb": ("us_austin_east_3", "fi_kotka_suburb_2"), "rural": ("de_bindlach_rural_1", "br_brumadinho_rural_0"),
+}  # fmt: skip
 SEEDS = {"cbd": (2, 4, 1, 3), "town": (0, 3, 1, 2), "suburb": (1, 4, 0, 2), "rural": (2, 4, 0, 1)}
 BUILT = ("building", "skyscraper")
 ALIVE = ("person", "tree", "car", "bicycle", "street_lamp", "road", "pavement", "shrub", "bench", "fence", "bus", "truck", "traffic_light", "shed", "planter")
@@ -61,7 +65,7 @@ def street_poses(graph: CityGraph) -> np.ndarray:
         if not street.carriageway or street.passage:
             continue
         points = np.array(street.line)
-        for a, b in zip(points, points[1:], strict=False):
+        for a, b in itertools.pairwise(points):
             length = float(np.hypot(*(b - a)))
             if length < 12.0:
                 continue

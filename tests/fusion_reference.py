@@ -61,17 +61,17 @@ class ReferenceMap:
         """m_obs [C, cells, cells] of the pending observation."""
         raw = np.zeros_like(self.log_odds)
         seen = np.zeros_like(self.observed)
-        for v, l in self.pending.items():
-            raw[v], seen[v] = l, True
+        for v, logits in self.pending.items():
+            raw[v], seen[v] = logits, True
         return self.project(raw, seen)
 
     def fuse(self, beta):
         """P = softmax(beta l) (Eq. 1), L += log(P / (1 - P)) (Eq. 2); beta [K, h, w] is nearest over the map."""
-        for (z, y, x), l in self.pending.items():
+        for (z, y, x), logits in self.pending.items():
             if self.centred:
-                l = l - l.mean()
+                logits = logits - logits.mean()
             b = beta[self.channel, y * beta.shape[1] // self.cells, x * beta.shape[2] // self.cells].astype(np.float64)
-            a = b * l
+            a = b * logits
             for c in range(self.c):
                 others = np.delete(a, c)
                 top = others.max()

@@ -67,7 +67,7 @@ def test_384_steps_with_random_betas(config, scale):
     reference = ReferenceMap(
         classes, grid.size, grid.cells, grid.height_edges, sky=-1, channel=range(classes), logit_scale=config.logit_scale or scale, centred=config.centred, projection=config.projection
     )
-    poses, depth, matrix = frames(rng, steps, camera, grid)
+    _poses, depth, matrix = frames(rng, steps, camera, grid)
     for t in range(steps):
         similarity, beta = rng.normal(0.2, 0.1, (classes, 4, 4)).astype(np.float32), rng.uniform(0.2, 1.8, (classes, 2, 2)).astype(np.float32)
         m.accumulate(*tensors(depth[t][None], similarity[None], matrix[t][None]), camera)

@@ -41,7 +41,8 @@ def clip_folder(tmp_path_factory):
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=raw, pad_token="<|endoftext|>", bos_token="<|startoftext|>", eos_token="<|endoftext|>", unk_token="<unk>")
     torch.manual_seed(0)
     config = transformers.CLIPConfig(
-        text_config={"vocab_size": len(vocabulary), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "max_position_embeddings": 32, "eos_token_id": 1, "bos_token_id": 0, "pad_token_id": 1},
+        text_config={"vocab_size": len(vocabulary), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+                     "max_position_embeddings": 32, "eos_token_id": 1, "bos_token_id": 0, "pad_token_id": 1},
         vision_config={"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "image_size": 64, "patch_size": 8}, projection_dim=24,
     )  # fmt: skip
     transformers.CLIPModel(config).save_pretrained(folder)

@@ -158,7 +158,7 @@ def _portico(mass: Mass, style: Style) -> None:
         return
     wall = max(fronts, key=lambda w: w.width)
     width = min(0.45 * wall.width, 14.0)
-    left, middle, right = wall.split("x", f"~1 | {width} | ~1")
+    _left, middle, _right = wall.split("x", f"~1 | {width} | ~1")
     height = min(wall.height - 1.0, 9.0)
     if wall.model.silhouette > 2.2 * width:
         wall.model.silhouette -= 2.2 * width

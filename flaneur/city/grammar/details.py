@@ -5,6 +5,7 @@ Each is a closed shell that reaches 3 cm into the body it stands on. The model's
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -175,7 +176,7 @@ def on_roof(model: Model, style: Style, rng: np.random.Generator, family: str) -
 
 def _direction(polygon: Polygon) -> float:
     ring = list(polygon.exterior.coords)
-    (ax, ay), (bx, by) = max(zip(ring, ring[1:], strict=False), key=lambda e: math.dist(*e))
+    (ax, ay), (bx, by) = max(itertools.pairwise(ring), key=lambda e: math.dist(*e))
     return math.atan2(by - ay, bx - ax)
 
 

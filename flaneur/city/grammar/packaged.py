@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def _building(ours: BuiltBuilding, lot: Polygon, vertices: np.ndarray, faces: np
     # Where doors and flat roofs are in a package's mesh is not known: nothing is placed at or on them.
     return replace(
         ours, prototype=prototype, position=centre, footprint=footprint, entrances=[], flat_roofs=[], obstacles=[],
-        facades=[Facade(p, q, top) for p, q in zip(ring, ring[1:], strict=False)],
+        facades=[Facade(p, q, top) for p, q in itertools.pairwise(ring)],
     )  # fmt: skip
 
 
