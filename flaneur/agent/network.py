@@ -34,6 +34,7 @@ class NetworkConfig:
     scaling: float = 1.0  # beta of every entry where there is no calibration
     grid: int = 16  # coarse calibration grid
     window: float = 200.0  # metres
+    mixed: bool = True  # the map encoders in bfloat16 on CUDA, in collecting and in updating alike
     motion: MotionSpace = field(default_factory=MotionSpace)
 
 
@@ -119,7 +120,11 @@ class PolicyNetwork(nn.Module):
         inside = torch.ones_like(coarse[:, :1])
         wide = crop_around(torch.cat([coarse, inside], 1), at, 2 * side)
         steps = torch.cat([self.pose_features(poses).flatten(1), time[:, None]], -1)
-        return self.shared(torch.cat([self.wide_net(wide), self.near_net(near), self.pose_net(steps)], -1))
+        with torch.autocast(wide.device.type, torch.bfloat16, enabled=self.config.mixed and wide.is_cuda):
+            if wide.is_cuda:  # what tensor cores read without rearranging
+                wide, near = (x.contiguous(memory_format=torch.channels_last) for x in (wide, near))
+            seen = [self.wide_net(wide), self.near_net(near)]
+        return self.shared(torch.cat([*(x.to(steps.dtype) for x in seen), self.pose_net(steps)], -1))
 
     def pose_features(self, poses: Tensor) -> Tensor:
         """[B, L, 6] -> [B, L, 8]: places relative to now, angles as cosine and sine; absent steps are zero."""

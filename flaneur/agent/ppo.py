@@ -16,7 +16,7 @@ from flaneur.agent.gae import normalise
 from flaneur.agent.heads import active_entropy, entry_log_prob
 from flaneur.agent.losses import RatioMode, group_losses, policy_loss, value_loss
 from flaneur.agent.nash import nash_weights
-from flaneur.agent.network import PolicyNetwork
+from flaneur.agent.network import PolicyNetwork, PolicyOutput
 from flaneur.agent.views import Views
 from flaneur.errors import UserError
 
@@ -131,11 +131,11 @@ class Updater:
         if not torch.isfinite(ppo.sum() + common):
             raise FloatingPointError("the loss is not finite")
         self.optimiser.zero_grad(set_to_none=True)
-        flat_common = self._flat(torch.autograd.grad(common, self.shared, retain_graph=True, allow_unused=True))
-        flat = self.group_gradients(ppo)  # [G, P]
-        packed = distributed.mean(torch.cat([flat, flat_common[None]]))
-        flat, flat_common = packed[:-1], packed[-1]
-        direction, alpha = self._combine(flat, flat_common)
+        alive, log["common_to_ppo"] = self._at_the_outputs(ppo, common, output)
+        # By linearity the common part travels with the others: one backward pass per group with PO, one in all without.
+        losses = ppo + common / len(ppo) if self.config.po else (ppo.sum() + common)[None]
+        flat = distributed.mean(self.group_gradients(losses))  # [G or 1, P]
+        direction, alpha = self._combine(flat, alive)
         self._write(direction)
         # The value heads are each their own group's: their gradient is neither weighted nor mixed.
         value_gradients = torch.autograd.grad(self.config.k1 * parts["value_loss_sum"], self.values)
@@ -147,7 +147,6 @@ class Updater:
         for c, a in enumerate(alpha):
             log[f"log_alpha_{c}"] = a.clamp_min(1e-30).log()
         log |= _cosines(flat)
-        log["common_to_ppo"] = flat_common.norm() / flat.sum(0).norm().clamp_min(1e-12)
         return {name: value.detach() for name, value in log.items()}
 
     def group_gradients(self, losses: Tensor) -> Tensor:
@@ -225,16 +224,23 @@ class Updater:
             parameter.requires_grad_(True)
         return mi
 
-    def _combine(self, flat: Tensor, common: Tensor) -> tuple[Tensor, Tensor]:
-        """The update's direction [P] and alpha [G]: Nash weights with PO, else the plain sum."""
-        groups = len(flat)
+    def _at_the_outputs(self, ppo: Tensor, common: Tensor, output: PolicyOutput) -> tuple[Tensor, Tensor]:
+        """Which groups' own losses have any gradient [G] bool, and |grad common| / |grad PPO|, both at what the branches give out.
+
+        There the gradients cost next to nothing; through the trunk a look would cost another backward pass each.
+        """
+        heads = [*output.motion.log_p, output.values, *(() if output.calibration is None else (output.calibration,))]
+        size = torch.stack([sum((g.square().sum() for g in _gradients(loss, heads)), loss.new_zeros(())) for loss in ppo])
+        features = [z for z in (output.z_alpha, output.z_beta) if z is not None]
+        ratio = [torch.stack([g.square().sum() for g in _gradients(loss, features)]).sum().sqrt() for loss in (common, ppo.sum())]
+        return distributed.mean(size) > 0, (ratio[0] / ratio[1].clamp_min(1e-12)).detach()
+
+    def _combine(self, gradients: Tensor, alive: Tensor) -> tuple[Tensor, Tensor]:
+        """The update's direction [P] and alpha [G]: Nash weights over the groups' gradients with PO, else their sum, which is given."""
         if not self.config.po:
-            total = flat.sum(0) + common
-            return total * (self.config.max_gradient / total.norm().clamp_min(self.config.max_gradient)), flat.new_ones(groups)
-        gradients = flat + common / groups
+            return gradients[0] * (self.config.max_gradient / gradients[0].norm().clamp_min(self.config.max_gradient)), gradients.new_ones(len(alive))
         # A group whose own PPO part is still has nothing to bargain for; its share of entropy and MI never vanishes.
-        alive = flat.norm(dim=1) > 1e-12
-        alpha = nash_weights(gradients @ gradients.T, alive).to(flat)
+        alpha = nash_weights(gradients @ gradients.T, alive).to(gradients)
         direction = alpha @ gradients
         # |G alpha|^2 = n always, however small the gradients: the step is brought to the common length.
         return direction * (self.config.max_gradient / direction.norm().clamp_min(1e-12)), alpha
@@ -245,6 +251,11 @@ class Updater:
     def _write(self, direction: Tensor) -> None:
         for parameter, part in zip(self.shared, direction.split([p.numel() for p in self.shared]), strict=True):
             parameter.grad = part.view_as(parameter).clone()
+
+
+def _gradients(loss: Tensor, inputs: list[Tensor]) -> list[Tensor]:
+    found = torch.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
 
 def _cosines(flat: Tensor) -> dict[str, Tensor]:

@@ -43,7 +43,7 @@ class Evaluate(Command):
     """Pixels a side."""
     steps: int = 384
     """Observations per episode."""
-    lattice: Literal["dense", "cpu"] = "dense"
+    lattice: Literal["dense", "medium", "cpu"] = "dense"
     """Poses that decide which cells are scored: 4 m apart, or coarse enough for a laptop."""
     device: str = "auto"
     """auto, cpu, cuda."""

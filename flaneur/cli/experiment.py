@@ -46,7 +46,7 @@ class Experiment(Command):
     num_envs: int = 8
     image: int = 256
     steps: int = 384
-    lattice: Literal["dense", "cpu"] = "dense"
+    lattice: Literal["dense", "medium", "cpu"] = "dense"
     device: str = "auto"
 
     def run(self) -> int:

@@ -43,7 +43,7 @@ class Train(Command):
     image: int = 256
     steps: int = 384
     """Observations per episode."""
-    lattice: Literal["dense", "cpu"] = "dense"
+    lattice: Literal["dense", "medium", "cpu"] = "dense"
     reward: Literal["iou", "ccr", "both"] = "iou"
     validation_envs: int = 4
     device: str = "auto"

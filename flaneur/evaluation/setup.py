@@ -17,11 +17,12 @@ from flaneur.errors import UserError
 from flaneur.geometry import Camera
 from flaneur.perception import EvidenceSource
 from flaneur.perception.sources import make_source
-from flaneur.scoring import CPU_LATTICE, Lattice, load_truth
+from flaneur.scoring import CPU_LATTICE, Lattice, Merge, load_truth
 from flaneur.scoring.truth import Truth
 
-# The coarsest is for invented scenes in tests.
-LATTICES = {"dense": Lattice(), "cpu": CPU_LATTICE, "smoke": Lattice(spacing=30.0, altitudes=(2.0, 12.0, 40.0), headings=4, pitches=(0.0, -60.0))}
+# Dense takes a minute and more a scene on the fastest card, medium a few seconds; the coarsest is for invented scenes in tests.
+MEDIUM_LATTICE = Lattice(spacing=10.0, altitudes=(1.6, 4.0, 8.0, 16.0, 30.0, 50.0, 80.0), headings=4, pitches=(0.0, -60.0))
+LATTICES = {"dense": Lattice(), "medium": MEDIUM_LATTICE, "cpu": CPU_LATTICE, "smoke": Lattice(spacing=30.0, altitudes=(2.0, 12.0, 40.0), headings=4, pitches=(0.0, -60.0))}
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class TaskConfig:
     image: int = 256  # pixels a side; the demo uses 128
     episode_length: int = 384
     cells: int = 256
-    lattice: Literal["dense", "cpu", "smoke"] = "dense"  # poses that decide which cells are scored
+    lattice: Literal["dense", "medium", "cpu", "smoke"] = "dense"  # poses that decide which cells are scored
     reward: Literal["iou", "ccr", "both"] = "iou"
     map: Literal["default", "paper"] = "default"
     evidence: str = "twin"  # see flaneur.perception.sources
@@ -53,6 +54,7 @@ class World:
     dataset: str  # checksum over the scenes' checksums
     task: TaskConfig
     device: str = "cpu"
+    merge: Merge | None = None  # scores for data with coarser classes
     _source: EvidenceSource | None = field(default=None, repr=False)
 
     @property
@@ -63,7 +65,7 @@ class World:
 
     def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False, cell_credit: int = 0) -> SemanticEnv:
         config = env_config(self.task, num_envs, step_metrics, cell_credit)
-        return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed)
+        return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed, self.merge)
 
 
 def with_evidence(world: World, evidence: str) -> World:

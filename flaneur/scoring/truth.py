@@ -25,7 +25,7 @@ from flaneur.scoring.lattice import Lattice
 from flaneur.sim import Simulator
 
 MIN_PIXELS = 4  # a cell is scored when one pose sees the surface behind its label with that many pixels of the task's camera
-CHUNK_PIXELS = 1 << 19
+CHUNK_PIXELS = {"cpu": 1 << 19, "cuda": 1 << 23}  # rendered at a time: enough to fill a device, few enough for its memory
 METHOD = 3  # part of the key: truths made another way are not read
 
 
@@ -77,7 +77,7 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
     seen = torch.zeros(2 * count * layer, device=device)
     owners = (torch.zeros(0, dtype=torch.int64, device=device), torch.zeros(0, device=device))
     threshold = MIN_PIXELS * (view.fx / camera.fx) ** 2
-    step = max(1, CHUNK_PIXELS // (view.width * view.height))
+    step = max(1, CHUNK_PIXELS[torch.device(device).type] // (view.width * view.height))
     for start in range(0, len(poses), step):
         batch = poses[start : start + step]
         frame = sim.render(batch, torch.zeros(len(batch), dtype=torch.int32, device=device), ("depth", "instance", "label"))
