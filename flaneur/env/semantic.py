@@ -17,7 +17,7 @@ from flaneur.errors import UserError
 from flaneur.geometry import Grid, camera_to_world
 from flaneur.mapping import FREE, OCCUPIED, SemanticMap
 from flaneur.perception import LIGHTS, EvidenceSource, View
-from flaneur.scoring import Target, Truth, cell_gain, ground_heights, group_table, score
+from flaneur.scoring import Merge, Target, Truth, cell_gain, coverage, ground_heights, group_table, score
 from flaneur.scoring.metrics import affected_accuracy, global_accuracy, reward_score
 from flaneur.sim import Frame, Simulator
 
@@ -38,10 +38,12 @@ class SemanticEnv:
         config: EnvConfig | None = None,
         device: str | torch.device = "cpu",
         seed: int = 0,
+        merge: Merge | None = None,  # final scores for data with coarser classes; rewards stay in ours
     ) -> None:
         if len(truths) != len(scenes) or not scenes:
             raise UserError(f"environment: {len(scenes)} scenes and {len(truths)} truths; one truth per scene is needed")
         self.config = config = config or EnvConfig()
+        self.merge = merge
         self.scenes, self.source, self.classes, self.num_envs = list(scenes), source, scenes[0].classes, config.num_envs
         self.sim = Simulator(scenes, config.camera, device, flight=config.flight)
         self.device = self.sim.device
@@ -158,10 +160,17 @@ class SemanticEnv:
         """The configured score per group [B, 3] f64; an absent group stays 0 and pays nothing."""
         return reward_score(self.map.labels, self.target, self._groups, self.config.reward)
 
+    def coverage(self) -> Tensor:
+        """CCR of the current maps [B, 3] f64."""
+        if self.merge is not None:
+            return self.merge.coverage(self.map.labels, self.target)
+        return coverage(self.map.labels, self.target, self._groups)
+
     def _conclude(self, done: list[int]) -> dict[str, Any]:
         """What ended episodes came to: scores of their maps and, on request, their last observation."""
         rows = torch.tensor(done, device=self.device)
-        final = score(self.map.probabilities[rows], self.map.labels[rows], self.target.rows(rows), self.classes)
+        maps = (self.map.probabilities[rows], self.map.labels[rows], self.target.rows(rows))
+        final = score(*maps, self.classes) if self.merge is None else self.merge.score(*maps)
         out: dict[str, Any] = {"final_ids": done, "final_scores": final, "final_scenes": [self.scene_of[e] for e in done], "final_starts": [self.start_of[e] for e in done]}
         if self.config.final_observation:
             out["final_obs"] = {k: v[rows].clone() for k, v in self.observation().items()}

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from flaneur.env.semantic import SemanticEnv
 from flaneur.planners.base import Planner
-from flaneur.scoring import coverage, group_table
 from flaneur.scoring.metrics import curve_area
 
 CURVE_POINTS = 64  # of every step curve that is kept
@@ -47,7 +46,6 @@ def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], 
     length = env.config.episode_length
     env.reset([e.scene for e in episodes], [e.start for e in episodes], [e.seed for e in episodes])
     planner.reset(range(env.num_envs))
-    table = group_table(env.classes, env.device)
     curves: dict[str, list[Tensor]] = {"ccr": [], "global_accuracy": [], "affected_accuracy": []}
     path = torch.zeros(env.num_envs, device=env.device)
     collisions = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
@@ -64,7 +62,7 @@ def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], 
         seconds["plan"] += planned - start
         final = info.get("final_scores", final)
         if t < length - 1:  # the last step already shows the next episode
-            curves["ccr"].append(coverage(env.map.labels, env.target, table))
+            curves["ccr"].append(env.coverage())
             if watch:
                 watch(env, t)
             path += info["travelled"]

@@ -57,6 +57,8 @@ class Experiment:
     step_metrics: bool = False  # global-map and affected-grid accuracy at every step
     alone: bool = False  # one environment at a time, and the parts of a step timed
     maps: int = 0  # scenes whose final maps are kept as pictures
+    merge: dict[str, str] = field(default_factory=dict)  # for data with coarser classes: {truck = "car"}, scored as one
+    scored: tuple[str, ...] = ()  # classes whose coverage counts, one per scale group, instead of the groups
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -67,6 +69,8 @@ class Experiment:
         for field_name, id in (("ours", self.ours), ("ceiling", self.ceiling)):
             if id is not None and id not in ids:
                 raise UserError(f"experiment '{self.name}', field '{field_name}': '{id}' is none of the rows {', '.join(ids)}")
+        if self.merge and not self.scored:
+            raise UserError(f"experiment '{self.name}', field 'merge': goes with 'scored', the classes that count")
         if len(self.captions) != len(self.tables):
             raise UserError(f"experiment '{self.name}', field 'captions': {len(self.captions)} for {len(self.tables)} tables")
 

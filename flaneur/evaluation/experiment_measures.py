@@ -34,9 +34,10 @@ def map_watch(folder: Path, scenes: Sequence[str], method: str) -> Watch:
         for e in range(env.num_envs):
             scene = env.scene_of[e]
             if scene < len(scenes) and env.start_of[e] == 0:
-                truth = env.target.labels[e].cpu().numpy()
+                merged = env.merge.labels if env.merge is not None else lambda labels: labels
+                truth, labels = (merged(x[e]).cpu().numpy() for x in (env.target.labels, env.map.labels))
                 save_map(folder / f"{scenes[scene]}--{TRUTH}.png", qualitative_map(truth, truth, env.classes))
-                save_map(folder / f"{scenes[scene]}--{method}.png", qualitative_map(env.map.labels[e].cpu().numpy(), truth, env.classes))
+                save_map(folder / f"{scenes[scene]}--{method}.png", qualitative_map(labels, truth, env.classes))
 
     return watch
 

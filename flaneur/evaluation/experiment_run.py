@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ from flaneur.evaluation.stopwatch import Stopwatch
 from flaneur.planners.agent import Agent
 from flaneur.planners.base import Planner
 from flaneur.planners.calibrated import BorrowedBeta, ConstantBeta
+from flaneur.scoring import Merge
 
+PICTURES = find_spec("PIL") is not None
 RESULTS, DESCRIPTION, MAPS = "results.jsonl", "experiment.json", "maps"
 
 
@@ -113,7 +116,7 @@ class _ExperimentStudy(Study):
         return Agent.load(self.plan.agents[row.id, part, seed].path, env.classes, env.device, seed=noise)
 
     def watch(self, method: str, env: SemanticEnv, seed: int) -> Watch | None:
-        if not self.experiment.maps or seed != self.plan.seeds[method][0]:
+        if not self.experiment.maps or not PICTURES or seed != self.plan.seeds[method][0]:
             return None
         return map_watch(self.out / MAPS, self.world.names[: self.experiment.maps], method)
 
@@ -157,6 +160,8 @@ def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, 
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     _check(experiment, plan, world, out, budget)
+    if experiment.scored:
+        world = replace(world, merge=Merge(world.scenes[0].classes, experiment.merge, experiment.scored))
     notes, measured = list(plan.notes), {}
     if experiment.kind == "episodes":
         study = _ExperimentStudy(experiment, plan, world, out, budget)
@@ -170,6 +175,8 @@ def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, 
                     notes += [f"{row.id}: no row, it failed: {line}" for line in failures]
         finally:
             study.stop()
+        if experiment.maps and not PICTURES:
+            notes.append("maps: no pictures, pillow is missing; pip install pillow")
         if experiment.maps:
             measured["maps"] = sorted(p.name for p in (out / MAPS).glob("*.png"))
         if plan.fitted:

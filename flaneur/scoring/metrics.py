@@ -220,9 +220,9 @@ def curve_area(curve: Tensor) -> Tensor:
     return curve.mean(-1)
 
 
-def score(probabilities: Tensor, labels: Tensor, target: Target, classes: ClassList) -> dict[str, Tensor]:
-    """Everything the tables print, per map: [B] or [B, 3] or [B, C] f64."""
-    table = group_table(classes, labels.device)
+def score(probabilities: Tensor, labels: Tensor, target: Target, classes: ClassList, table: Tensor | None = None) -> dict[str, Tensor]:
+    """Everything the tables print, per map: [B] or [B, 3] or [B, C] f64. `table`: another `group_table` than the classes' own."""
+    table = group_table(classes, labels.device) if table is None else table
     ccr, plain = coverage(labels, target, table), membership(labels, target, table, with_background=False)
     trust = reliability(probabilities, target)
     return {
