@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from flaneur.evaluation.calibration_fit import SMOKE, Fitted, Search, fit_beta, 
 from flaneur.evaluation.episodes import Watch
 from flaneur.evaluation.experiment import Experiment, Row, agent_config
 from flaneur.evaluation.experiment_agents import Runs, Trained, train_command
-from flaneur.evaluation.experiment_measures import features_cca, map_watch, training_curves
+from flaneur.evaluation.experiment_measures import features_cca, map_watch, pictures_can_be_written, training_curves
 from flaneur.evaluation.methods import known_methods, make_planner
 from flaneur.evaluation.protocol import Study, Tick, evaluate
 from flaneur.evaluation.results import ResultFile
@@ -34,7 +33,6 @@ from flaneur.planners.base import Planner
 from flaneur.planners.calibrated import BorrowedBeta, ConstantBeta
 from flaneur.scoring import Merge
 
-PICTURES = find_spec("PIL") is not None
 RESULTS, DESCRIPTION, MAPS = "results.jsonl", "experiment.json", "maps"
 
 
@@ -116,7 +114,7 @@ class _ExperimentStudy(Study):
         return Agent.load(self.plan.agents[row.id, part, seed].path, env.classes, env.device, seed=noise)
 
     def watch(self, method: str, env: SemanticEnv, seed: int) -> Watch | None:
-        if not self.experiment.maps or not PICTURES or seed != self.plan.seeds[method][0]:
+        if not self.experiment.maps or not pictures_can_be_written() or seed != self.plan.seeds[method][0]:
             return None
         return map_watch(self.out / MAPS, self.world.names[: self.experiment.maps], method)
 
@@ -175,7 +173,7 @@ def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, 
                     notes += [f"{row.id}: no row, it failed: {line}" for line in failures]
         finally:
             study.stop()
-        if experiment.maps and not PICTURES:
+        if experiment.maps and not pictures_can_be_written():
             notes.append("maps: no pictures, pillow is missing; pip install pillow")
         if experiment.maps:
             measured["maps"] = sorted(p.name for p in (out / MAPS).glob("*.png"))

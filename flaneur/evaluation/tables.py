@@ -18,7 +18,8 @@ ADDITIONAL = ("mauc", "miou", "f1")
 STRICT = ("strict_miou", "background_wrong", "nll", "ece")
 TITLES = {
     "small": "CCR small", "medium": "CCR medium", "large": "CCR large", "ocr": "OCR", "var": "Var", "mauc": "mAUC", "miou": "mIoU", "f1": "F1",
-    "car": "CCR car", "building": "CCR building", "strict_miou": "strict mIoU", "background_wrong": "background wrong", "nll": "NLL", "ece": "ECE", "path_m": "path m", "collisions": "collisions", "plan_ms": "plan ms", "step_ms": "step ms",
+    "car": "CCR car", "building": "CCR building",
+    "strict_miou": "strict mIoU", "background_wrong": "background wrong", "nll": "NLL", "ece": "ECE", "path_m": "path m", "collisions": "collisions", "plan_ms": "plan ms", "step_ms": "step ms",
     "plan_map_ms": "plan + map ms", "map_ms": "map ms", "evidence_ms": "evidence ms", "render_ms": "render ms", "other_ms": "other ms", "total_ms": "total ms",
     "global_area": "global-map accuracy", "affected_area": "affected-grid accuracy", "ocr_area": "OCR, mean over steps",
 }  # fmt: skip
