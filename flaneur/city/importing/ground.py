@@ -33,7 +33,8 @@ def add_ground(builder: SceneBuilder, raster: Raster, colored: bool) -> None:
     for i, j in np.argwhere(~uniform):
         for r in range(fine):
             line = blocks[i, j, r]
-            cuts = [0, *(np.flatnonzero(np.diff(line)) + 1), fine]
+            # Also cut where the square's own two triangles meet, so that every quad lies on the surface and none gapes.
+            cuts = sorted({0, r, r + 1, fine, *(np.flatnonzero(np.diff(line)) + 1).tolist()})
             quads.append(np.array([(i + r / fine, j + a / fine, i + (r + 1) / fine, j + b / fine, line[a]) for a, b in pairwise(cuts)]))
     all_quads = np.concatenate(quads)
     low, high = all_quads[:, :2], all_quads[:, 2:4]
