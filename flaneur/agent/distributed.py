@@ -6,6 +6,8 @@ With one process every function is the identity.
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import Tensor
 from torch import distributed as dist
@@ -17,6 +19,22 @@ def world_size() -> int:
 
 def rank() -> int:
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def start(device: str) -> str:
+    """Join the processes that torchrun started, if it did; returns this process's own device."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ or dist.is_initialized():
+        return device
+    if device.startswith("cuda"):
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    return device
+
+
+def stop() -> None:
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def mean(x: Tensor) -> Tensor:

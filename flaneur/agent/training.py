@@ -102,14 +102,15 @@ class Trainer:
     def run(self, report: Report | None = None) -> Path:
         """Train to the end; returns the path of the best agent by validation reward."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        state = self.folder / "state.safetensors"
-        if state.exists():
+        if self._state_path().exists():
             self.restore()
         else:
             self.env.reset(stagger=True)
-            (self.folder / "config.json").write_text(json.dumps(to_values(self.config), indent=1) + "\n")
-            (self.folder / "about.json").write_text(json.dumps(self.about, indent=1) + "\n")
-        board = _board(self.folder)
+            if self.writes:
+                (self.folder / "config.json").write_text(json.dumps(to_values(self.config), indent=1) + "\n")
+                (self.folder / "about.json").write_text(json.dumps(self.about, indent=1) + "\n")
+        self._check_ranks_agree()
+        board = _board(self.folder) if self.writes else None
         last = start = time.monotonic()
         before = self.seconds
         while self.done_updates < self.config.updates:
@@ -120,14 +121,18 @@ class Trainer:
             if finished or (self.config.validate_every and self.done_updates % self.config.validate_every == 0):
                 row |= self.validate()
             self.curve.append(row)
-            for name, value in row.items():
-                board.add_scalar(name, value, row["steps"])
+            if board:
+                for name, value in row.items():
+                    board.add_scalar(name, value, row["steps"])
             if report:
                 report(self.done_updates, self.config.updates, row)
-            if finished or time.monotonic() - last >= self.config.checkpoint_every:
+            # The mean over ranks, so that all of them save after the same update.
+            since = float(distributed.mean(torch.tensor(time.monotonic() - last, device=self.env.device)))
+            if finished or since >= self.config.checkpoint_every:
                 self.save()
                 last = time.monotonic()
-        board.close()
+        if board:
+            board.close()
         return self.folder / "best.safetensors"
 
     def update(self) -> dict[str, float]:
@@ -154,7 +159,8 @@ class Trainer:
     def validate(self, temperature: float = 1.0) -> dict[str, float]:
         """One episode in every validation environment; the best agent by reward is kept."""
         if self.validation is None:
-            save_agent(self.folder / "best.safetensors", self.network, self.about | {"update": self.done_updates})
+            if self.writes:
+                save_agent(self.folder / "best.safetensors", self.network, self.about | {"update": self.done_updates})
             return {}
         env, length = self.validation, self.validation.config.episode_length
         generator = torch.Generator(env.device).manual_seed(self.config.seed)
@@ -174,7 +180,8 @@ class Trainer:
         row |= {f"validation_ccr_{name}": float(v) for name, v in zip(("small", "medium", "large"), ccr, strict=True)}
         if reward > self.best:
             self.best = reward
-            save_agent(self.folder / "best.safetensors", self.network, self.about | {"update": self.done_updates, **row})
+            if self.writes:
+                save_agent(self.folder / "best.safetensors", self.network, self.about | {"update": self.done_updates, **row})
         return row
 
     # Checkpoints ------------------------------------------------------------------------------------------------
@@ -194,6 +201,8 @@ class Trainer:
         values["curve"] = self.curve
         values["finished"] = [x.tolist() for x in self.collector.finished]
         save_tensors(self._state_path(), tensors, values)
+        if not self.writes:
+            return
         part = self.folder / "curve.jsonl.part"
         part.write_text("".join(json.dumps(row) + "\n" for row in self.curve))
         part.replace(self.folder / "curve.jsonl")
@@ -229,6 +238,16 @@ class Trainer:
         if self.updater.estimator is not None:
             out["club"] = self.updater.estimator_optimiser
         return out
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes what all ranks share: the agent, the curve, the description."""
+        return distributed.rank() == 0
+
+    def _check_ranks_agree(self) -> None:
+        done = torch.tensor(float(self.done_updates), dtype=torch.float64)
+        if abs(float(distributed.mean(done.to(self.env.device))) - float(done)) > 1e-9:
+            raise UserError(f"{self.folder}: its processes were stopped after different updates; give another --out")
 
     def _state_path(self) -> Path:
         return self.folder / ("state.safetensors" if distributed.world_size() == 1 else f"state_{distributed.rank()}.safetensors")

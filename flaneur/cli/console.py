@@ -40,14 +40,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
 
 
 @contextmanager
-def progress(title: str, total: float) -> Iterator[Advance]:
+def progress(title: str, total: float, shown: bool = True) -> Iterator[Advance]:
     """A bar on standard error with an estimate of the time left; nothing at all when that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, disable=not (shown and console.is_terminal)) as bar:
         task = bar.add_task(title, total=total, note="")
 
         def advance(done: float, note: str = "") -> None:

@@ -25,6 +25,7 @@ class Train(Command):
       flaneur train configs/full.toml --scenes data --out runs/full
       flaneur train configs/laptop.toml --scenes out/cities --out runs/laptop --image 128 --lattice cpu
       flaneur train configs/full.toml --scenes data --out runs/k --set ppo.k=0.05 --set seed=1
+      torchrun --nproc-per-node 4 -m flaneur train configs/full.toml --scenes data --out runs/four
     """
 
     config: tyro.conf.Positional[Path]
@@ -49,12 +50,14 @@ class Train(Command):
     device: str = "auto"
 
     def run(self) -> None:
+        from flaneur.agent import distributed
         from flaneur.agent.training import TrainConfig, Trainer
         from flaneur.configuration import load_config, to_values
         from flaneur.evaluation.setup import TaskConfig, load_world
 
         config = load_config(TrainConfig, self.config, dict(_assignment(s) for s in self.set))
-        device = choose_device(self.device)
+        device = distributed.start(choose_device(self.device))
+        rank, processes = distributed.rank(), distributed.world_size()
         task = TaskConfig(image=self.image, episode_length=self.steps, lattice=self.lattice, evidence=self.evidence, reward=self.reward)
         dataset = (self.scenes / "dataset.json").is_file()
         with progress("scenes and what can be seen in them", 1) as advance:
@@ -68,14 +71,18 @@ class Train(Command):
             "git": _git_state(),
             "machine": f"{platform.system()} {platform.machine()}",
             "device": device,
+            "processes": processes,
             "evidence": world.source.name,
             "dataset": world.dataset,
             "task": to_values(task),
         }
-        trainer = Trainer(config, world.env(config.num_envs, config.seed, cell_credit=config.credit_grid), held_out.env(self.validation_envs) if held_out else None, self.out, about)
-        with progress(config.name, config.updates) as advance:
+        trainer = Trainer(config, world.env(config.num_envs, config.seed + 1000 * rank, cell_credit=config.credit_grid), held_out.env(self.validation_envs) if held_out else None, self.out, about)
+        with progress(config.name, config.updates, shown=rank == 0) as advance:
             best = trainer.run(lambda done, total, row: advance(done, _summary(row)))
         report = {"agent": str(best), "updates": trainer.done_updates, "seconds": round(trainer.seconds, 1), "last": trainer.curve[-1] if trainer.curve else {}}
+        distributed.stop()
+        if rank:
+            return
         if self.json:
             print_json(report)
         else:
