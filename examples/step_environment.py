@@ -32,7 +32,7 @@ def main(scenes: Path, steps: int = 40, num_envs: int = 2, image: int = 128, lat
         # beta [B, K, h, w]: how far the pending observation is trusted, here less for small objects than for the rest.
         beta = torch.ones(num_envs, channels, 16, 16)
         beta[:, 0] = 0.8
-        observation, reward, terminated, truncated, info = env.step(goal.to(env.device), beta.to(env.device))
+        observation, reward, _, _, info = env.step(goal.to(env.device), beta.to(env.device))
         if t % 8 == 7:
             print(f"step {t + 1:3d}: reward small/medium/large {[round(float(r), 4) for r in reward.mean(0)]}, score {[round(float(s), 3) for s in info['score'].mean(0)]}")
     for scene, ccr in zip(info["final_scenes"], info["final_scores"]["ccr"], strict=True):
