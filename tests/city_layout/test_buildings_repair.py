@@ -121,3 +121,13 @@ def test_clipped_at_the_edge(tmp_path):
     osm.way(rectangle(-10, 20, 30, 20), closed=True, building="yes")
     osm.way(rectangle(40, 20, 30, 20), closed=True, building="yes")
     assert Counter(b.clipped for b in build(tmp_path, osm).buildings) == {True: 1, False: 1}
+
+
+def test_pieces_that_the_edge_cuts_off_stay_where_they_count(tmp_path):
+    osm = OsmText().cross()
+    # A tooth of 1.2 m2 reaches into the window beside a room of 48 m2 and beside one of 198 m2, of which it is no fiftieth.
+    for y, depth in ((20, 5.0), (60, 20.0)):
+        comb = [(205, y), (205, y + 20), (200 - depth, y + 20), (200 - depth, y + 10), (203, y + 10), (203, y + 1.5), (199, y + 1.5), (199, y)]
+        osm.way(comb, closed=True, building="yes")
+    built = sorted(round(shapes.from_contract(b.polygon).area, 1) for b in build(tmp_path, osm).buildings)
+    assert built == pytest.approx([1.2, 48.2, 198.4], abs=0.2)

@@ -17,6 +17,7 @@ from flaneur.city.layout.osm import Shape
 from flaneur.city.layout.window import Window
 
 LEAST_AREA = 1.8  # m2: smaller pieces are no buildings
+_LEAST_PIECE, _PIECE_SHARE = 1.0, 0.02  # m2 and share of what the window shows of a building: such pieces of a larger one stay
 _TOLERANCE = 0.05  # metres of outline simplification
 _MOST_VERTICES = 400
 
@@ -71,7 +72,8 @@ def footprints(near: list[Shape], window: Window, repairs: Counter[str]) -> list
             repairs["polygons_without_area"] += 1
             continue
         inside = shapes.common(whole, window.square)
-        inside = shapes.union(shapes.polygons(_simplified(inside, repairs), LEAST_AREA if key == "building" else 1.0))
+        inside = _simplified(inside, repairs)
+        inside = shapes.union(_pieces(inside) if key == "building" else shapes.polygons(inside, 1.0))
         if inside.is_empty:
             repairs["building_slivers_dropped"] += key == "building"
             continue
@@ -84,6 +86,12 @@ def footprints(near: list[Shape], window: Window, repairs: Counter[str]) -> list
     found = _disjoint(sorted(found, key=lambda f: f.rank), repairs)
     _attach(found, parts, repairs)
     return sorted(found, key=lambda f: (f.osm.type, f.osm.id))
+
+
+def _pieces(shape: BaseGeometry) -> list[shapely.Polygon]:
+    """The polygons of a building cut by the window's edge, without the slivers that nobody would miss."""
+    least = min(LEAST_AREA, max(_LEAST_PIECE, _PIECE_SHARE * shape.area)) if shape.area > 2 * LEAST_AREA else LEAST_AREA
+    return shapes.polygons(shape, least)
 
 
 def _simplified(shape: BaseGeometry, repairs: Counter[str]) -> BaseGeometry:
@@ -124,7 +132,7 @@ def _disjoint(found: list[Footprint], repairs: Counter[str]) -> list[Footprint]:
                 continue
             if f.profile.above(other.profile) or other.profile.above(f.profile):
                 continue
-            rest = shapes.union(shapes.polygons(shapes.minus(other.shape, f.shape), LEAST_AREA))
+            rest = shapes.union(_pieces(shapes.minus(other.shape, f.shape)))
             repairs["building_overlaps_resolved"] += common > 0.5
             if rest.is_empty:
                 dropped.add(j)
@@ -154,7 +162,7 @@ def build(found: list[Footprint], model: HeightModel) -> list[Building]:
     """Contract buildings with every height decided; `block` is set by the blocks."""
     out: list[Building] = []
     for f in found:
-        for polygon in shapes.polygons(f.shape, LEAST_AREA):
+        for polygon in _pieces(f.shape):
             decided = model.decide(f.osm, f.tags, f.profile, polygon)
             inner = [(p, profile, tags) for whole, profile, tags in f.parts for p in shapes.polygons(shapes.common(whole, polygon), 1.0)]
             parts = _stacked(polygon, inner, decided, model, f.osm) if inner else []
