@@ -9,21 +9,18 @@ of road, a lawn). `instance id` everywhere means the row in `Instances`.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import lzma
-import os
 import shutil
 import tempfile
-import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from flaneur.city.scene_folder import check_place, checksum, read_npz, swap, write_npz
 from flaneur.classes import SCALE_GROUPS, ClassList, load_classes
 from flaneur.errors import UserError
 
@@ -149,9 +146,10 @@ class Scene:
         return np.concatenate(vertices), np.concatenate(faces), np.concatenate(uvs), np.concatenate(materials), np.concatenate(owners)
 
     # Files ----------------------------------------------------------------------------------------------------
-    def save(self, folder: Path) -> str:
-        """Write the scene beside `folder`, then rename; returns the checksum. An interrupted save leaves nothing."""
+    def save(self, folder: Path, files: Mapping[str, str] | None = None) -> str:
+        """Write the scene, and texts to keep with it, beside `folder`, then rename; returns the checksum. An interrupted save leaves nothing."""
         folder = Path(folder)
+        check_place(folder)
         for p in self.prototypes:
             if not (np.isfinite(p.vertices).all() and np.isfinite(p.uv).all()):
                 raise UserError(f"{folder}: prototype '{p.name}' has NaN vertices; mend the mesh")
@@ -163,21 +161,21 @@ class Scene:
             "materials": self.materials, "rules": self.rules, "blocks": self.blocks, "provenance": self.provenance,
             "prototypes": [{"name": p.name, "class": self.classes[p.class_id].name, "fine_name": p.fine_name, "volume": round(p.volume, 6)} for p in self.prototypes],
         }  # fmt: skip
-        meta["checksum"] = checksum = _checksum(meta, instances, prototypes)
+        meta["checksum"] = checksum(meta, instances, prototypes)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             (temporary / "scene.json").write_text(json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-            _write_npz(temporary / "instances.npz", instances)
-            _write_npz(temporary / "prototypes.npz", prototypes)
+            write_npz(temporary / "instances.npz", instances)
+            write_npz(temporary / "prototypes.npz", prototypes)
+            for name, text in (files or {}).items():
+                (temporary / name).write_text(text, "utf-8")
             temporary.chmod(0o755)
-            if folder.exists():
-                shutil.rmtree(folder)
-            os.replace(temporary, folder)
+            swap(temporary, folder)
         except OSError as error:
             raise UserError(f"{folder}: cannot write the scene ({error.strerror}); nothing was changed") from None
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-        return checksum
+        return meta["checksum"]
 
     @classmethod
     def load(cls, folder: Path, verify: bool = False) -> Scene:
@@ -195,8 +193,8 @@ class Scene:
         unknown = sorted({p["class"] for p in meta["prototypes"]} - set(classes.names))
         if unknown:
             raise UserError(f"{folder}/scene.json: field 'prototypes': unknown class '{unknown[0]}'")
-        packed_instances, packed_prototypes = _read_npz(folder / "instances.npz"), _read_npz(folder / "prototypes.npz")
-        if verify and _checksum(meta, packed_instances, packed_prototypes) != meta["checksum"]:
+        packed_instances, packed_prototypes = read_npz(folder / "instances.npz"), read_npz(folder / "prototypes.npz")
+        if verify and checksum(meta, packed_instances, packed_prototypes) != meta["checksum"]:
             raise UserError(f"{folder}: the content does not match scene.json's checksum; the files were changed or damaged")
         instances = _unpack_instances(packed_instances)
         prototypes, ground = _unpack_prototypes(packed_prototypes, meta["prototypes"], classes)
@@ -268,33 +266,3 @@ def _unpack_prototypes(packed: dict[str, np.ndarray], described: list[dict[str, 
         f = slice(f_ends[k] - packed["face_count"][k], f_ends[k])
         prototypes.append(Prototype(d["name"], classes[d["class"]].id, d["fine_name"], vertices[v], faces[f], uv[v], materials[f], d["volume"]))
     return prototypes, _restore(packed["ground"])
-
-
-def _checksum(meta: dict[str, Any], *arrays: dict[str, np.ndarray]) -> str:
-    """SHA-256 over the content, not over compressed bytes, which differ between zip libraries."""
-    digest = hashlib.sha256(json.dumps({k: v for k, v in meta.items() if k != "checksum"}, sort_keys=True).encode())
-    for group in arrays:
-        for name in sorted(group):
-            a = np.ascontiguousarray(group[name])
-            digest.update(f"{name}{a.dtype.str}{a.shape}".encode())
-            digest.update(a.tobytes())
-    return digest.hexdigest()
-
-
-def _write_npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """An .npz that np.load reads: LZMA inside (a third smaller than deflate) and a fixed date, for equal bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        for name, array in arrays.items():
-            buffer = BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), buffer.getvalue(), zipfile.ZIP_LZMA)
-
-
-def _read_npz(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise UserError(f"{path}: missing; the scene folder is incomplete") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
-        raise UserError(f"{path}: damaged ({error}); build the scene again") from None

@@ -131,10 +131,8 @@ class Build(Command):
 
             catalogue = with_packs(load_catalogue(), self.pack)
         scene = build_scene(graph, library, plan, self.seed, catalogue, light=self.light, name=graph.name, rule_package=self.rule_package, package_lots=self.package_lots)
-        scene.save(folder)
-        graph.save(folder / "graph.json")
-        (folder / "library.json").write_text(library.model_dump_json(indent=1) + "\n", "utf-8")
-        (folder / "plan.json").write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
+        models = {"graph.json": graph, "library.json": library, "plan.json": plan}
+        scene.save(folder, {name: model.model_dump_json(indent=1) + "\n" for name, model in models.items()})
         if asked and transcript is not None:
             transcript.replace(folder / "transcript.jsonl")
         files = ("scene.json", "instances.npz", "prototypes.npz")

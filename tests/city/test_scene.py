@@ -1,12 +1,14 @@
 """Scene files: what is written comes back, equal bytes, and bad folders get one line."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from flaneur.city.scene import Instances, Scene, _read_npz, _write_npz
+from flaneur.city.scene import Instances, Scene
+from flaneur.city.scene_folder import read_npz, write_npz
 from flaneur.errors import UserError
 
 
@@ -71,10 +73,10 @@ def _edit(change):
 
 
 def _poison(folder: Path) -> None:
-    arrays = _read_npz(folder / "prototypes.npz")
+    arrays = read_npz(folder / "prototypes.npz")
     arrays["vertex_count"], arrays["face_count"] = arrays["vertex_count"].copy(), arrays["face_count"].copy()
     arrays["face_count"][0] = 0
-    _write_npz(folder / "prototypes.npz", arrays)
+    write_npz(folder / "prototypes.npz", arrays)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +108,10 @@ def test_nan_vertices_are_not_written(tmp_path: Path, tiny_scene) -> None:
 
 
 def test_changed_content_is_noticed(saved: Path) -> None:
-    arrays = _read_npz(saved / "instances.npz")
+    arrays = read_npz(saved / "instances.npz")
     arrays["tint"] = arrays["tint"].copy()
     arrays["tint"][0] ^= 1
-    _write_npz(saved / "instances.npz", arrays)
+    write_npz(saved / "instances.npz", arrays)
     Scene.load(saved)
     with pytest.raises(UserError, match="does not match"):
         Scene.load(saved, verify=True)
@@ -120,7 +122,35 @@ def test_unwritable_place_leaves_what_was_there(saved: Path, tiny_scene, monkeyp
         raise OSError(28, "No space left on device")
 
     before = (saved / "scene.json").read_bytes()
-    monkeypatch.setattr("flaneur.city.scene._write_npz", full)
+    monkeypatch.setattr("flaneur.city.scene.write_npz", full)
+    with pytest.raises(UserError, match="No space left"):
+        tiny_scene(4).save(saved)
+    assert (saved / "scene.json").read_bytes() == before and sorted(p.name for p in saved.parent.iterdir()) == ["scene"]
+
+
+def test_a_folder_of_other_things_is_not_replaced(saved: Path, tmp_path: Path, tiny_scene, monkeypatch) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years")
+    with pytest.raises(UserError, match=r"holds other things \('chapter.tex'\)"):
+        tiny_scene(3).save(tmp_path / "thesis")
+    monkeypatch.chdir(tmp_path / "thesis")
+    with pytest.raises(UserError, match="holds other things"):
+        tiny_scene(3).save(Path())
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years"
+    tiny_scene(4).save(saved, {"graph.json": "{}"})
+    assert (saved / "graph.json").read_text() == "{}" and Scene.load(saved, verify=True).seed == 4
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["scene", "thesis"]
+
+
+def test_a_rename_that_fails_puts_the_old_scene_back(saved: Path, tiny_scene, monkeypatch) -> None:
+    before, replace = (saved / "scene.json").read_bytes(), os.replace
+
+    def refuse(source, target) -> None:
+        if Path(target) == saved and not str(source).endswith(".old"):
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(UserError, match="No space left"):
         tiny_scene(4).save(saved)
     assert (saved / "scene.json").read_bytes() == before and sorted(p.name for p in saved.parent.iterdir()) == ["scene"]
