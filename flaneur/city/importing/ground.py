@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from scipy import ndimage
 
 from flaneur.city.importing.builder import INDEX, SceneBuilder, nearest_material
 from flaneur.city.importing.cloud import WINDOW
 from flaneur.city.importing.raster import Raster
 from flaneur.classes import load_classes
 
+SMOOTH = 1.6  # metres over which the ground's colour is averaged
 PIECES = 4  # per side: background instances of 50 m
 PALETTES = {
     "terrain": ("grass", "meadow", "soil", "asphalt", "asphalt_light", "concrete", "pavement_brick", "sand"),
@@ -64,14 +66,26 @@ def height_at(ground: np.ndarray, at: np.ndarray) -> np.ndarray:
     return np.where(fx >= fy, a + (b - a) * fx + (c - b) * fy, a + (c - d) * fx + (d - a) * fy)
 
 
+def _ground_color(raster: Raster) -> np.ndarray:  # [n, n, 3]
+    """Mean colour of the ground cells within SMOOTH metres: single points are noise, and crowns hide what is below them."""
+    width = 2 * round(SMOOTH / raster.cell) + 1
+    own = (raster.label == raster.ground_label)[..., None].astype(float)
+    blur = lambda a: ndimage.uniform_filter(a, (width, width, 0), mode="nearest")  # noqa: E731
+    weight = blur(own)
+    mean = blur(raster.color * own) / np.maximum(weight, 1e-6)
+    return np.where(weight > 1e-3, mean, raster.color)
+
+
 def _painter(raster: Raster, colored: bool):
+    color = _ground_color(raster) if colored else raster.color
+
     def of_class(name: str):
         def paint(centre: np.ndarray, normal: np.ndarray) -> np.ndarray:
             if not colored:
                 return np.full(len(centre), INDEX[DEFAULTS[name]])
             n = len(raster.label)
             j, i = (np.clip((centre[:, k] / raster.cell).astype(int), 0, n - 1) for k in range(2))
-            return nearest_material(PALETTES[name], raster.color[i, j])
+            return nearest_material(PALETTES[name], color[i, j])
 
         return paint
 
