@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flaneur.sim.simulator import Simulator
 
 ROUNDS = 64
-STREET = ("road", "pavement")
+STREET, OPEN = ("road", "pavement"), ("terrain",)
 START_HEIGHT = (1.5, 2.5)  # metres above the surface
 START_STREAM = 0x51A7  # keeps starts apart from whatever else is drawn from a scene's seed
 
@@ -29,10 +29,15 @@ def _draw(generator: np.random.Generator | torch.Generator, rows: int, columns: 
 
 
 def sample_free(sim: Simulator, generator: np.random.Generator | torch.Generator, n: int, scene: int, z: tuple[float, float], clearance: float, street: bool = False) -> Tensor:
-    """Free poses [n, 6], uniform over the window and height (above the surface where `street`), yaw uniform, level."""
+    """Free poses [n, 6], uniform over the window and height (above the surface where `street`), yaw uniform, level.
+
+    Real places may come without streets (UrbanBIS calls them terrain): there the terrain is the street.
+    """
     size, found, count = sim.scenes[scene].size, [], 0
     classes = sim.scenes[scene].classes
-    street_ids = torch.tensor([classes.index[c] for c in STREET], device=sim.device, dtype=torch.uint8)
+    present = set(np.unique(sim.scenes[scene].class_id).tolist())
+    names = STREET if present & {classes.index[c] for c in STREET} else OPEN
+    street_ids = torch.tensor([classes.index[c] for c in names], device=sim.device, dtype=torch.uint8)
     for _ in range(ROUNDS):
         u = torch.from_numpy(_draw(generator, max(4 * n, 64), 4)).to(sim.device)
         poses = torch.zeros((len(u), 6), device=sim.device)
@@ -51,7 +56,7 @@ def sample_free(sim: Simulator, generator: np.random.Generator | torch.Generator
         count += int(keep.sum())
         if count >= n:
             return torch.cat(found)[:n]
-    where = "over roads and pavements" if street else f"between z = {z[0]} and {z[1]} m"
+    where = f"over {' and '.join(names)}" if street else f"between z = {z[0]} and {z[1]} m"
     raise UserError(f"scene '{sim.scenes[scene].name}': found {count} of {n} free poses {where} with clearance {clearance} m; lower the clearance")
 
 
