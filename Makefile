@@ -6,7 +6,7 @@ OSM    ?=
 EXTRAS ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-gpu lint clean
+.PHONY: help setup demo test test-gpu lint docs clean
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ lint: setup ## style, types and layering
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+docs: setup ## the documentation site, in site/  (EXTRAS=dev,docs)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what was made, but not the environment
 	rm -rf out build dist site *.egg-info

@@ -1,6 +1,6 @@
 """Methods by name: ours, the rivals, the references, and whatever other packages register as `flaneur.planners`.
 
-An entry point is a callable `make(env, seed) -> Planner`; see docs/guides/own_planner.md.
+An entry point is a callable `make(env, seed) -> Planner`; see docs/guides/planner.md.
 """
 
 from __future__ import annotations
