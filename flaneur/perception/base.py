@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from flaneur.classes import ClassList
+from flaneur.errors import UserError
 from flaneur.geometry import Camera
 from flaneur.sim import Frame
 
@@ -24,6 +26,7 @@ class View:
     lights: Tensor  # [B] i64, index into LIGHTS
 
 
+DATA = Path(__file__).parents[1] / "data"
 LIGHTS = ("day", "dusk", "night", "overcast")
 
 
@@ -33,6 +36,7 @@ class EvidenceSource(Protocol):
 
     name: str  # printed with every result
     classes: ClassList
+
     @property
     def outputs(self) -> tuple[str, ...]:  # images it reads: of flaneur.sim.frame.OUTPUTS
         ...
@@ -47,3 +51,11 @@ def make_view(frame: Frame, poses: Tensor, camera: Camera, seed: int = 0, light:
     """A view of frames that share a seed and a light."""
     fill = lambda value: torch.full((len(poses),), value, dtype=torch.int64, device=poses.device)  # noqa: E731
     return View(frame, poses, camera, fill(seed), fill(LIGHTS.index(light)))
+
+
+def shipped(file: str, instead: str) -> Path:
+    """A file of weights that comes with the package, or one line that says what to give instead."""
+    path = DATA / file
+    if not path.is_file():
+        raise UserError(f"flaneur/data/{file} is not there; give {instead}")
+    return path

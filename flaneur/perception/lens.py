@@ -28,47 +28,59 @@ MEAN, STD = (0.45, 0.45, 0.45), (0.25, 0.25, 0.25)
 
 @dataclass(frozen=True)
 class LensConfig:
-    widths: tuple[int, int, int] = (48, 96, 192)  # channels at strides 2, 4, 8
-    blocks: int = 6  # residual blocks at stride 8
+    widths: tuple[int, int, int] = (32, 96, 208)  # channels at strides 2, 4, 8
+    blocks: tuple[int, int] = (3, 4)  # residual blocks at strides 4 and 8: what is thin is found at 4, what it is at 8
     resolution: int = 256  # pixels across; 32 patches
     views: str = "ordinary"  # what it was trained on: ordinary (street level, 3 to 30 m, day) or all (the control)
 
+    def __post_init__(self) -> None:
+        if len(self.widths) != 3 or len(self.blocks) != 2 or self.resolution < 8 or self.resolution % 8:
+            raise UserError(f"lens: widths {self.widths} (three), blocks {self.blocks} (two), resolution {self.resolution} (a multiple of 8)")
+
+
+def convolution(before: int, after: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(before, after, kernel, stride, dilation * (kernel // 2), dilation, bias=False), nn.BatchNorm2d(after))
+
 
 class Block(nn.Module):
-    """Depthwise 7 x 7 with dilation, then a pointwise MLP: a wide view at little cost."""
+    """Two dilated 3 x 3 convolutions: dense ones, which a GPU does at many times the rate of depthwise ones."""
 
     def __init__(self, width: int, dilation: int) -> None:
         super().__init__()
-        self.depthwise = nn.Conv2d(width, width, 7, padding=3 * dilation, dilation=dilation, groups=width)
-        self.norm = nn.GroupNorm(1, width)
-        self.mlp = nn.Sequential(nn.Conv2d(width, 4 * width, 1), nn.GELU(), nn.Conv2d(4 * width, width, 1))
+        self.first, self.second = convolution(width, width, dilation=dilation), convolution(width, width, dilation=dilation)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.mlp(self.norm(self.depthwise(x)))
+        return functional.gelu(x + self.second(functional.gelu(self.first(x))))
 
 
 class LensNetwork(nn.Module):
     def __init__(self, config: LensConfig) -> None:
         super().__init__()
         self.config = config
-        stages, before = [], 3
-        for width in config.widths:
-            stages += [nn.Conv2d(before, width, 5, stride=2, padding=2), nn.GroupNorm(8, width), nn.GELU(), nn.Conv2d(width, width, 3, padding=1), nn.GELU()]
-            before = width
-        self.stem = nn.Sequential(*stages)
-        self.body = nn.Sequential(*(Block(before, 1 + i % 3) for i in range(config.blocks)))
-        self.head = nn.Conv2d(before, TEXT_WIDTH, 1)
+        (w2, w4, w8), (n4, n8) = config.widths, config.blocks
+        self.body = nn.Sequential(
+            convolution(3, w2, 5, 2), nn.GELU(),
+            convolution(w2, w4, 3, 2), nn.GELU(), *(Block(w4, 1 + i % 2) for i in range(n4)),
+            convolution(w4, w8, 3, 2), nn.GELU(), *(Block(w8, 2 ** (i % 3)) for i in range(n8)),
+        )  # fmt: skip
+        self.head = nn.Conv2d(w8, TEXT_WIDTH, 1)
         self.log_scale = nn.Parameter(torch.tensor(math.log(20.0)))
 
     def forward(self, x: Tensor) -> Tensor:  # [B, 3, H, W] -> [B, 384, H / 8, W / 8]
-        return self.head(self.body(self.stem(x)))
+        return self.head(self.body(x))
+
+    @property
+    def scale(self) -> Tensor:
+        """What cosines are multiplied with before the softmax; CLIP's bound."""
+        return self.log_scale.exp().clamp(max=100.0)
 
 
 class Lens(VisionLanguageSource):
     def __init__(self, network: LensNetwork, texts: dict[str, Tensor], classes: ClassList, device: str | torch.device = "cpu", class_mean: Tensor | None = None) -> None:
         super().__init__(classes, device)
-        self.network, self._texts = network.to(self.device, self.dtype).eval(), texts
-        self.logit_scale = float(network.log_scale.detach().exp())
+        # The weights stay float32, whose running statistics bfloat16 would spoil; autocast makes the halves.
+        self.network, self._texts = network.to(self.device, memory_format=torch.channels_last).eval(), texts
+        self.logit_scale = float(network.scale.detach())
         self.name = "lens" if network.config.views == "ordinary" else f"lens-{network.config.views}"
         self.class_mean = class_mean
 
@@ -82,7 +94,8 @@ class Lens(VisionLanguageSource):
                 meta, tensors = file.metadata() or {}, {k: file.get_tensor(k).float() for k in file.keys()}  # noqa: SIM118  not a dict
             config: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(meta["config"]).items()}
             network = LensNetwork(LensConfig(**config))
-            network.load_state_dict({k.removeprefix("network."): v for k, v in tensors.items() if k.startswith("network.")})
+            own = {k: v for k, v in network.state_dict().items() if k.endswith("num_batches_tracked")}
+            network.load_state_dict(own | {k.removeprefix("network."): v for k, v in tensors.items() if k.startswith("network.")})
             prompts = json.loads(meta["prompts"])
         except Exception as error:
             raise UserError(f"{path}: not Lens weights ({str(error).splitlines()[0]}); train them with `flaneur lens train`") from None
@@ -90,8 +103,9 @@ class Lens(VisionLanguageSource):
         return cls(network, dict(zip(prompts, tensors["texts"], strict=True)), classes, device, mean)
 
     def save(self, path: str | Path) -> None:
-        """float16 safetensors, written beside and renamed."""
-        tensors = {f"network.{k}": v.half().contiguous() for k, v in self.network.state_dict().items()}
+        """float16 safetensors (running statistics in float32), written beside and renamed."""
+        state = {k: v for k, v in self.network.state_dict().items() if not k.endswith("num_batches_tracked")}
+        tensors = {f"network.{k}": (v.float() if "running_" in k else v.half()).contiguous() for k, v in state.items()}
         tensors["texts"] = torch.stack(list(self._texts.values())).half()
         if self.class_mean is not None:
             tensors["class_mean"] = self.class_mean.half()
@@ -111,5 +125,7 @@ class Lens(VisionLanguageSource):
     def embed_patches(self, rgb: Tensor) -> Tensor:
         width = self.network.config.resolution
         height = round(width * rgb.shape[1] / rgb.shape[2] / 8) * 8
-        x = prepare(rgb.to(self.device), height, width, MEAN, STD).to(self.dtype)
-        return functional.normalize(self.network(x).float(), dim=1).permute(0, 2, 3, 1)
+        x = prepare(rgb.to(self.device), height, width, MEAN, STD).contiguous(memory_format=torch.channels_last)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
+            embedded = self.network(x)
+        return functional.normalize(embedded.float(), dim=1).permute(0, 2, 3, 1)

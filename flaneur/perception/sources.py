@@ -7,10 +7,9 @@ from pathlib import Path
 
 from flaneur.classes import ClassList
 from flaneur.errors import UserError
-from flaneur.perception.base import EvidenceSource
+from flaneur.perception.base import EvidenceSource, shipped
 
-SHIPPED = Path(__file__).parents[1] / "data"
-NAMES = "twin, twin:easy, twin:hard, twin:FILE, oracle, lens, lens:FILE, clip:FOLDER, dinotxt:FILE"
+NAMES = "twin (fitted to lens), twin:lens-all, twin:easy, twin:hard, twin:FILE, oracle, lens, lens-all, lens:FILE, clip:FOLDER, dinotxt:FILE"
 
 
 def make_source(name: str, classes: ClassList, device: str = "cpu") -> EvidenceSource:
@@ -23,11 +22,11 @@ def make_source(name: str, classes: ClassList, device: str = "cpu") -> EvidenceS
     if kind == "twin":
         from flaneur.perception.twin import Twin
 
-        return Twin.named(where or _shipped("twin_lens.json", "twin:easy or twin:hard"), classes, device)
-    if kind == "lens":
+        return Twin.named(where or "lens", classes, device)
+    if kind in ("lens", "lens-all"):
         from flaneur.perception.lens import Lens
 
-        return Lens.load(where or _shipped("lens.safetensors", "lens:FILE, trained with flaneur lens train"), classes, device)
+        return Lens.load(where or shipped(f"{kind.replace('-', '_')}.safetensors", "lens:FILE, trained with flaneur lens train"), classes, device)
     if kind == "clip" and where:
         from flaneur.perception.clip import Clip
 
@@ -43,10 +42,3 @@ def make_source(name: str, classes: ClassList, device: str = "cpu") -> EvidenceS
         except KeyError as error:
             raise UserError(f"{where}: field {error} is missing; repository, weights, backbone_weights and vocabulary are needed") from None
     raise UserError(f"unknown evidence '{name}'; known are {NAMES}")
-
-
-def _shipped(file: str, instead: str) -> str:
-    path = SHIPPED / file
-    if not path.is_file():
-        raise UserError(f"flaneur/data/{file} is not there; give {instead}")
-    return str(path)

@@ -11,7 +11,7 @@ import warp as wp
 from torch import Tensor
 
 from flaneur.classes import ClassList
-from flaneur.perception.base import View
+from flaneur.perception.base import View, shipped
 from flaneur.perception.patches import Patches, describe_patches, launch
 from flaneur.perception.twin_parameters import DISTANCE_EDGES, DOWN_EDGES, FILL_EDGES, TwinParameters, preset
 
@@ -127,9 +127,7 @@ def respond(
             if q > 0.0:
                 pure += q / weight * response[m, k]
         error = of_view * unit_normal(surface, k) + of_rest * unit_normal(once, k)
-        error += of_patch * (
-            w00 * knots[b, k, i0, j0] + w01 * knots[b, k, i0, j0 + 1] + w10 * knots[b, k, i0 + 1, j0] + w11 * knots[b, k, i0 + 1, j0 + 1]
-        ) / norm
+        error += of_patch * (w00 * knots[b, k, i0, j0] + w01 * knots[b, k, i0, j0 + 1] + w10 * knots[b, k, i0 + 1, j0] + w11 * knots[b, k, i0 + 1, j0 + 1]) / norm
         out[b, k, i, j] = neutral[k] + gain[b, i, j] * (pure - neutral[k]) + sigma[best, k] * noise[b, i, j] * error
 
 
@@ -150,9 +148,13 @@ class Twin:
 
     @classmethod
     def named(cls, name: str | Path, classes: ClassList, device: str | torch.device = "cpu") -> Twin:
-        """A preset (`easy`, `hard`) or a file of fitted parameters."""
-        parameters = preset(str(name), classes) if str(name) in ("easy", "hard") else TwinParameters.load(Path(name))
-        return cls(parameters, classes, device)
+        """An invented preset (`easy`, `hard`), the one fitted to a shipped model (`lens`, `lens-all`), or a file made by `flaneur twin fit`."""
+        if str(name) in ("easy", "hard"):
+            return cls(preset(str(name), classes), classes, device)
+        from flaneur.perception.twin_memory import Memory, MemoryTwin
+
+        path = shipped(f"twin_{str(name).replace('-', '_')}.safetensors", "easy, hard or a file made by flaneur twin fit") if str(name) in ("lens", "lens-all") else Path(name)
+        return MemoryTwin(Memory.load(path), classes, device)
 
     def bins(self, patches: Patches) -> tuple[Tensor, Tensor, Tensor]:
         """Indices [B, h, w] into the tables of distance, fill and angle."""

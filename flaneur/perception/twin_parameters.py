@@ -1,12 +1,8 @@
-"""Everything the twin knows about the model it stands for, in one JSON file."""
+"""Invented twins: a parametric model, so that everything runs before a model is fitted, and for tests. Fitted ones are in `twin_memory`."""
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +25,7 @@ class TwinParameters:
     in every view.
     """
 
-    origin: str  # what it was fitted to, or "invented"
+    origin: str  # "invented"
     classes: tuple[str, ...]
     response: np.ndarray  # [C, C] A: mean similarity to class c (column) of a patch full of class k (row)
     neutral: np.ndarray  # [C] u: the answer to a patch that says nothing
@@ -45,7 +41,6 @@ class TwinParameters:
     noise_light: tuple[float, ...] = (1.0,) * len(LIGHTS)
     share_view: float = 0.5  # of the noise's variance: the same surface from the same place errs the same way
     share_patch: float = 0.2  # of the noise's variance: neighbouring patches err together
-    match: dict[str, float] = field(default_factory=dict)  # held-out agreement with the model, as `fit` measured it
 
     def __post_init__(self) -> None:
         c = len(self.classes)
@@ -57,28 +52,10 @@ class TwinParameters:
         if min(self.share_view, self.share_patch) < 0 or self.share_view + self.share_patch > 1:
             raise UserError("twin parameters: 'share_view' and 'share_patch' must be shares that add up to at most 1")
 
-    def save(self, path: Path) -> None:
-        record = {k: np.round(v, 6).tolist() if isinstance(v, np.ndarray) else v for k, v in asdict(self).items()}
-        temporary = Path(f"{path}.part")
-        temporary.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-        os.replace(temporary, path)
-
-    @classmethod
-    def load(cls, path: Path) -> TwinParameters:
-        try:
-            record = json.loads(Path(path).read_text("utf-8"))
-            arrays = ("response", "neutral", "sigma", "salience")
-            given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) and k not in arrays else v for k, v in record.items()}
-            return cls(**given)
-        except FileNotFoundError:
-            raise UserError(f"{path}: no twin parameters here; make them with `flaneur twin fit`") from None
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
-            raise UserError(f"{path}: not twin parameters ({error}); make them with `flaneur twin fit`") from None
-
     def check_classes(self, classes: ClassList) -> None:
         if tuple(classes.names) != tuple(self.classes):
             odd = sorted(set(classes.names) ^ set(self.classes)) or ["(another order)"]
-            raise UserError(f"twin parameters are for {len(self.classes)} other classes than the scene's {len(classes)} (first difference: {odd[0]}); fit them again")
+            raise UserError(f"twin parameters are for {len(self.classes)} other classes than the scene's {len(classes)} (first difference: {odd[0]})")
 
 
 def _likeness(classes: ClassList, rng: np.random.Generator) -> np.ndarray:

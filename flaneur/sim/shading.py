@@ -245,8 +245,12 @@ class ShadingTables:
         table.ambient_rays = ambient_rays
         table.pixel = wp.vec2(1.0 / camera.fx, 1.0 / camera.fy)
         self.table, self.device = table, scene_set.wp_device
+        self._made: dict[tuple[str, ...], wp.array] = {}  # kept: pictures still being made may read the light before
         self.set_lights(lights)
 
     def set_lights(self, lights: list[str]) -> None:
         """One preset per scene."""
-        self.table.lights = wp.array([light_preset(name) for name in lights], dtype=Light, device=self.device)
+        key = tuple(lights)
+        if key not in self._made:
+            self._made[key] = wp.array([light_preset(name) for name in lights], dtype=Light, device=self.device)
+        self.table.lights = self._made[key]

@@ -154,6 +154,11 @@ class Simulator:
         if "shading" in self.__dict__:
             self.shading.set_lights(self._lights)
 
+    @property
+    def lights(self) -> tuple[str, ...]:
+        """Of each scene, as it is rendered now."""
+        return tuple(self._lights)
+
     @cached_property
     def shading(self) -> ShadingTables:
         """Textures, lights and surroundings; made when RGB is first asked for."""
