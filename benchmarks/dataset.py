@@ -1,6 +1,7 @@
 """Measures a built dataset against its bars and prints pass or fail for each.
 
-    python benchmarks/dataset.py DATASET [--out benchmarks/results/dataset.json]
+    flaneur city check DATASET/scenes/* --json > checked.json
+    python benchmarks/dataset.py DATASET --verify --checked checked.json [--out benchmarks/results/dataset.json]
 
 Exit code 1 when a bar is missed.
 """
@@ -14,6 +15,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,21 @@ def bars(index: Index, numbers: dict[str, Any], usd: dict[str, Any]) -> list[dic
     ]  # fmt: skip
 
 
+def placement(checked: Path, index: Index) -> list[dict[str, Any]]:
+    """What `flaneur city check --json` found: every object's place and volume, by exact meshes."""
+    reports = {r["scene"]: r for r in json.loads(checked.read_text("utf-8"))}
+    missing = [r.name for r in index.scenes if r.name not in reports or reports[r.name]["objects"] != r.statistics["objects"]]
+    if missing:
+        sys.exit(f"{checked}: field 'scene': {missing[0]} of this dataset was not checked; run flaneur city check DATASET/scenes/* --json anew")
+    found = Counter(v["kind"] for r in reports.values() for v in r["violations"])
+    wrong = sum(found[k] for k in ("volume wrong", "volume out of range", "not watertight"))
+    pairs = sum(r["pairs"] for r in reports.values())
+    return [
+        _bar("placement violations", found.total() - wrong, "= 0", found.total() == wrong, f"{pairs} pairs of neighbours intersected exactly"),
+        _bar("volumes off by 1 % from trimesh's, out of range or not closed", wrong, "= 0", not wrong),
+    ]
+
+
 def _bar(name: str, value: Any, bar: str, passed: bool, note: str = "") -> dict[str, Any]:
     return {"name": name, "value": value, "bar": bar, "pass": bool(passed), "note": note}
 
@@ -65,11 +82,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/dataset.json"))
+    parser.add_argument("--checked", type=Path, help="what flaneur city check --json wrote for its scenes")
     parser.add_argument("--verify", action="store_true", help="also compare every scene with its checksum")
     arguments = parser.parse_args()
+    if arguments.checked and not arguments.checked.is_file():
+        parser.error(f"--checked {arguments.checked}: no such file")
     index = verify(arguments.dataset) if arguments.verify else load_index(arguments.dataset)
     numbers = dataset_statistics(arguments.dataset)
     results = bars(index, numbers, measure_usd(arguments.dataset, index))
+    if arguments.checked:
+        results += placement(arguments.checked, index)
     for r in results:
         print(f"{'pass' if r['pass'] else 'FAIL'}  {r['name']}: {r['value']} ({r['bar']}){'  ' + r['note'] if r['note'] else ''}")
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
