@@ -42,6 +42,8 @@ class Raster:
     ground_label: np.ndarray  # [n, n] u8: background class below objects too
     ground: np.ndarray  # [NODES, NODES] f32 metres
     covered: float  # share of cells that hold a point
+    seen: np.ndarray  # [n * SUB, n * SUB] u8: class of the topmost point, 255 where there is none
+    gap: int  # places of `seen` between neighbouring points, about
     footprints: dict[int, BaseGeometry] = field(default_factory=dict)  # by instance, where a map says them exactly
 
     @property
@@ -69,7 +71,8 @@ def rasterise(cloud: Cloud, name: str, cells: int = CELLS) -> Raster:
     order = np.argsort(xyz[:, 2], kind="stable")
     winner = np.full(n * n, -1, np.int64)
     winner[at[order]] = order  # the highest is written last
-    _drop_hidden(winner.reshape(n, n), xyz[:, 2], len(xyz) / WINDOW**2)
+    gap = max(1, round(1.5 / np.sqrt(len(xyz) / WINDOW**2) * scale))
+    _drop_hidden(winner.reshape(n, n), xyz[:, 2], gap)
     blocks = winner.reshape(cells, SUB, cells, SUB).transpose(0, 2, 1, 3).reshape(cells * cells, SUB * SUB)
     best = _majority(np.where(blocks >= 0, label[blocks], 255), ground_ids, len(classes))
     mine = (blocks >= 0) & (label[blocks] == best[:, None])
@@ -81,15 +84,16 @@ def rasterise(cloud: Cloud, name: str, cells: int = CELLS) -> Raster:
     ground_label, ground = _ground(xyz, label, ground_ids, cells, name)
     shape = (cells, cells)
     colors = np.rint(color).reshape(*shape, 3).astype(np.uint8)
-    raster = Raster(best.reshape(shape), top.reshape(shape).astype(np.float32), colors, which.reshape(shape), ground_label, ground, float(filled.mean()))
+    seen = np.where(winner >= 0, label[winner], 255).astype(np.uint8).reshape(n, n)
+    raster = Raster(best.reshape(shape), top.reshape(shape).astype(np.float32), colors, which.reshape(shape), ground_label, ground, float(filled.mean()), seen, gap)
     _fill(raster, filled.reshape(shape))
     _despeckle(raster, ground_ids)
     return raster
 
 
-def _drop_hidden(winner: np.ndarray, z: np.ndarray, density: float) -> None:
+def _drop_hidden(winner: np.ndarray, z: np.ndarray, gap: int) -> None:
     """Closing fills pits as wide as the gaps between points, and leaves the edges of things where they are."""
-    width = 2 * round(1.5 / np.sqrt(density) / WINDOW * len(winner)) + 1
+    width = 2 * gap + 1
     top = np.where(winner >= 0, z[winner], z.min()).astype(np.float32)
     closed = ndimage.grey_closing(top, (width, width))
     winner[(winner >= 0) & (top < closed - HIDDEN)] = -1
