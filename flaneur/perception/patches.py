@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import warp as wp
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from flaneur.geometry import camera_to_world
 from flaneur.perception.base import View
-from flaneur.sim.start import start_warp
+from flaneur.sim.start import launch, start_warp
 
 start_warp()
 wp.set_module_options({"enable_backward": False})
@@ -96,12 +95,6 @@ def context(middle: wp.array3d(dtype=int), fill: wp.array3d(dtype=float)):
                 if middle[b, r, c] == mine:
                     same += 1
     fill[b, i, j] = float(same) / float(total)
-
-
-def launch(kernel: Any, dim: tuple[int, ...], inputs: list[Any], device: torch.device) -> None:
-    """Launch on torch's stream with tensors viewed in place."""
-    stream = wp.stream_from_torch(torch.cuda.current_stream(device)) if device.type == "cuda" else None
-    wp.launch(kernel, dim, [wp.from_torch(i) if isinstance(i, Tensor) else i for i in inputs], device=wp.device_from_torch(device), stream=stream, record_tape=False)
 
 
 def describe_patches(view: View, class_count: int, across: int) -> Patches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -63,10 +63,12 @@ class Seen:
 
 
 @torch.no_grad()
-def look(source: EvidenceSource, sims: Sequence[Simulator], views: int, everywhere: bool, lights: Sequence[str] | None = None, seed: int = 0, batch: int = 64) -> Seen:
+def look(
+    source: EvidenceSource, sims: Sequence[Simulator], views: int, everywhere: bool, lights: Sequence[str] | None = None, seed: int = 0, batch: int = 64, tick: Callable[[], None] | None = None
+) -> Seen:  # fmt: skip
     """Ask the source about `views` views of every scene, aimed as Lens's training views are: at eye level, or from everywhere.
 
-    lights: all scenes once in each; each scene's own when None.
+    lights: all scenes once in each; each scene's own when None. tick: after every scene and light.
     """
     generator = torch.Generator().manual_seed(seed)
     config = LensTrainConfig(views="all" if everywhere else "ordinary")
@@ -81,6 +83,8 @@ def look(source: EvidenceSource, sims: Sequence[Simulator], views: int, everywhe
                 for poses in draw_poses(sim, scene, config, views, generator).split(batch):
                     frame = sim.render(poses, torch.full((len(poses),), scene, dtype=torch.int32, device=sim.device), outputs, check=False)
                     rows.append(_objects(source, make_view(frame, poses, sim.camera, seed, light), len(city.is_object), is_object))
+                if tick is not None:
+                    tick()
         sim.set_light(before[0] if len(set(before)) == 1 else None)
     parts = [torch.cat(column).cpu().numpy() for column in zip(*rows, strict=True)]
     return Seen(*parts, source.logit_scale)

@@ -13,9 +13,11 @@ from flaneur.classes import load_classes
 from flaneur.errors import UserError
 from flaneur.perception import Oracle, Twin, make_view
 from flaneur.perception.patches import describe_patches
-from flaneur.perception.twin_fit import collect, error_correlations, fit, fit_and_report, match_report, paired_poses
+from flaneur.perception.twin_fit import fit, fit_and_report
+from flaneur.perception.twin_match import error_correlations, match_report
 from flaneur.perception.twin_memory import FEATURES, Memory, MemoryTwin, tabulate_patches
 from flaneur.perception.twin_parameters import preset
+from flaneur.perception.twin_samples import collect, paired_poses
 from flaneur.sim import Simulator
 
 CLASSES = load_classes()
