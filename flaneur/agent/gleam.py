@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from flaneur.agent.heads import MotionHead, ValueHead
 from flaneur.agent.network import NetworkConfig, PolicyNetwork, PolicyOutput
-from flaneur.agent.views import Views, crop_around
+from flaneur.agent.views import Views, centred
 from flaneur.errors import UserError
 
 TOKENS = 12  # x 12 = 144, after three convolutions of stride 2
@@ -45,7 +45,7 @@ class GleamNetwork(PolicyNetwork):
 
     def forward(self, views: Views) -> PolicyOutput:
         kind = views.poses.dtype
-        tokens = self.map_tokens(views.coarse.to(kind) / 255, views.poses)
+        tokens = self.map_tokens(views.coarse, views.poses)
         steps = torch.cat([self.pose_features(views.poses).flatten(1), views.time[:, None]], -1)
         pose_token = self.pose_net(steps)[:, None]
         h = self.shared(self.transformer(torch.cat([pose_token, tokens], 1))[:, 0])
@@ -53,21 +53,20 @@ class GleamNetwork(PolicyNetwork):
 
     def map_tokens(self, coarse: Tensor, poses: Tensor) -> Tensor:
         """[B, 144, 64]: patches of the map with the agent in the middle."""
-        picture = self.embedding(self.egocentric(coarse, poses))
+        picture = self.embedding(self.egocentric(coarse, poses).to(poses.dtype) / 255)
         return self.convolutions(picture).flatten(2).transpose(1, 2) + self.place
 
     def egocentric(self, coarse: Tensor, poses: Tensor) -> Tensor:
-        """[B, 2C + 4, 96, 96]: semantic channels, then free, unknown, occupied and the share of frontier cells; zero outside the window.
+        """[B, 2C + 4, 96, 96] u8: semantic channels, then free, unknown, occupied and the share of frontier cells; zero outside the window.
 
         Twice the window holds all of it wherever the agent is. Its axes stay the world's, as the goals' do.
         """
-        at = poses[:, -1, :2] / self.config.window * coarse.shape[-1]
         semantic, layers = coarse[:, : 2 * self.config.classes], coarse[:, 2 * self.config.classes :]
         # The layer is the mean of 0 unknown, 0.5 free, 1 occupied over the coarse cell: the nearest state stands for it.
         occupancy, frontier = layers[:, 0], layers[:, 1]
-        state = torch.stack([(occupancy > 0.25) & (occupancy < 0.75), occupancy <= 0.25, occupancy >= 0.75], 1)
-        whole = torch.cat([semantic, state.to(coarse.dtype), frontier[:, None]], 1)
-        return crop_around(whole, at, 2 * coarse.shape[-1])
+        state = torch.stack([(occupancy > 63) & (occupancy < 192), occupancy <= 63, occupancy >= 192], 1)
+        whole = torch.cat([semantic, 255 * state.to(coarse.dtype), frontier[:, None]], 1)
+        return centred(whole, poses[:, -1, :2] / self.config.window)[:, :-1]
 
 
 def build_network(config: NetworkConfig, coarse: int | None = None, near: int | None = None) -> PolicyNetwork:

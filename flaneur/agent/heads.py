@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -29,14 +30,24 @@ class MotionSpace:
     def goal(self, action: Tensor, pose: Tensor) -> Tensor:
         """[B, 4] indices and [B, 6] poses -> continuous goals [B, 5] = x, y, z (metres), yaw, pitch (radians)."""
         move, altitude, heading, pitch = action.unbind(-1)
-        distances = pose.new_tensor((0.0, *self.distances))
-        ring = torch.where(move > 0, (move - 1) // self.directions + 1, move)
-        angle = (move - 1).clamp_min(0) % self.directions * (2 * math.pi / self.directions)
-        reach = distances[ring]
-        xy = pose[:, :2] + torch.stack([reach * angle.cos(), reach * angle.sin()], -1)
-        z = pose.new_tensor(self.altitudes)[altitude]
-        yaw = heading * (2 * math.pi / self.headings)
-        return torch.cat([xy, torch.stack([z, yaw, torch.deg2rad(pose.new_tensor(self.pitches))[pitch]], -1)], -1)
+        heights, yaws, pitches = (_table(t, pose.device, pose.dtype) for t in (self.altitudes, self._compass(self.headings), tuple(math.radians(p) for p in self.pitches)))
+        xy = pose[:, :2] + self.offsets(pose.device, pose.dtype)[move]
+        return torch.cat([xy, torch.stack([heights[altitude], yaws[heading], pitches[pitch]], -1)], -1)
+
+    def offsets(self, device: torch.device, dtype: torch.dtype) -> Tensor:
+        """[moves, 2] metres; the first stays."""
+        places = [(0.0, 0.0), *((r * math.cos(a), r * math.sin(a)) for r in self.distances for a in self._compass(self.directions))]
+        return _table(tuple(places), device, dtype)
+
+    @staticmethod
+    def _compass(n: int) -> tuple[float, ...]:
+        return tuple(2 * math.pi * k / n for k in range(n))
+
+
+@cache
+def _table(values: tuple, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Constants on the device, sent there once: sending makes the device wait."""
+    return torch.tensor(values, dtype=dtype, device=device)
 
 
 class MotionHead(nn.Module):

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from flaneur.agent.heads import CalibrationHead, CellValueHead, FactorisedCategorical, MotionHead, MotionSpace, ValueHead
-from flaneur.agent.views import Views, crop_around
+from flaneur.agent.layers import Encoder
+from flaneur.agent.views import Views, centred
 
 LOCAL_GEOMETRY = 6  # dx, dy, distance, height of the camera, cos and sin of the bearing
 
@@ -48,25 +49,6 @@ class PolicyOutput:
     cell_values: Tensor | None = None  # [B, G, g, g]
 
 
-class Residual(nn.Module):
-    def __init__(self, channels_in: int, channels: int) -> None:
-        super().__init__()
-        self.first = nn.Sequential(
-            nn.Conv2d(channels_in, channels, 3, stride=2, padding=1), nn.GroupNorm(8, channels), nn.ReLU(), nn.Conv2d(channels, channels, 3, padding=1), nn.GroupNorm(8, channels)
-        )
-        self.skip = nn.Conv2d(channels_in, channels, 1, stride=2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.relu(self.first(x) + self.skip(x))
-
-
-def _resnet(channels: int, widths: tuple[int, ...], side: int, out: int) -> nn.Sequential:
-    stages = [Residual(a, b) for a, b in zip((widths[0], *widths), widths, strict=False)]
-    left = side // 2 ** len(widths)
-    # Few channels before the flat layer, which would otherwise hold most of the agent's 8 MB.
-    return nn.Sequential(nn.Conv2d(channels, widths[0], 1), nn.ReLU(), *stages, nn.Conv2d(widths[-1], 16, 1), nn.Flatten(), nn.Linear(16 * left * left, out), nn.ReLU())
-
-
 class Branch(nn.Module):
     """Adapter, projection and a LayerNorm without gain: the features that CLUB compares have unit scale."""
 
@@ -86,8 +68,8 @@ class PolicyNetwork(nn.Module):
         self.config, self.coarse, self.near = config, coarse, near  # side of the two views in cells
         channels = 2 * config.classes + config.layers
         # The coarse view is shifted so that the agent is in its middle; twice the window then always holds all of it.
-        self.wide_net = _resnet(channels + 1, config.widths, 2 * coarse, config.latent)
-        self.near_net = _resnet(channels, config.widths, near, config.latent)
+        self.wide_net = Encoder(channels + 1, config.widths, 2 * coarse, config.latent)
+        self.near_net = Encoder(channels, config.widths, near, config.latent)
         self.pose_net = nn.Sequential(nn.Linear(config.history * 8 + 1, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
         self.shared = nn.Sequential(nn.Linear(2 * config.latent + 128, config.latent), nn.ReLU())
         self.alpha = Branch(config.latent)
@@ -100,31 +82,24 @@ class PolicyNetwork(nn.Module):
             self.cell_value = CellValueHead(config.latent, channels + LOCAL_GEOMETRY, config.groups)
 
     def forward(self, views: Views) -> PolicyOutput:
-        pose = views.poses[:, -1]
-        kind = views.poses.dtype
-        coarse, near = views.coarse.to(kind) / 255, views.near.to(kind) / 255
-        h = self.encode(coarse, near, views.poses, views.time)
+        pose, kind = views.poses[:, -1], views.poses.dtype
+        h = self.encode(views)
         z_alpha = self.alpha(h)
         motion = self.motion(z_alpha, self.move_mask(pose))
         if not self.config.calibration:
             return PolicyOutput(motion, None, self.value(h), z_alpha, None)
         z_beta = self.beta(h)
-        local = torch.cat([functional.adaptive_avg_pool2d(coarse, self.config.grid), self.cell_geometry(pose)], 1)
+        local = torch.cat([functional.adaptive_avg_pool2d(views.coarse.to(kind), self.config.grid) / 255, self.cell_geometry(pose)], 1)
         cell_values = self.cell_value(h.detach(), local) if self.config.cell_values else None
         return PolicyOutput(motion, self.calibration(z_beta, local), self.value(h), z_alpha, z_beta, cell_values)
 
-    def encode(self, coarse: Tensor, near: Tensor, poses: Tensor, time: Tensor) -> Tensor:
+    def encode(self, views: Views) -> Tensor:
         """h_t [B, 256] of the pre-update context z_t^-."""
-        side = coarse.shape[-1]
-        at = poses[:, -1, :2] / self.config.window * side
-        inside = torch.ones_like(coarse[:, :1])
-        wide = crop_around(torch.cat([coarse, inside], 1), at, 2 * side)
-        steps = torch.cat([self.pose_features(poses).flatten(1), time[:, None]], -1)
-        with torch.autocast(wide.device.type, torch.bfloat16, enabled=self.config.mixed and wide.is_cuda):
-            if wide.is_cuda:  # what tensor cores read without rearranging
-                wide, near = (x.contiguous(memory_format=torch.channels_last) for x in (wide, near))
-            seen = [self.wide_net(wide), self.near_net(near)]
-        return self.shared(torch.cat([*(x.to(steps.dtype) for x in seen), self.pose_net(steps)], -1))
+        poses, kind = views.poses, views.poses.dtype
+        pictures = [(self.wide_net, centred(views.coarse, poses[:, -1, :2] / self.config.window)), (self.near_net, views.near)]
+        seen = [net(picture.to(torch.bfloat16 if self.config.mixed and picture.is_cuda else kind)) for net, picture in pictures]
+        steps = torch.cat([self.pose_features(poses).flatten(1), views.time[:, None]], -1)
+        return self.shared(torch.cat([*seen, self.pose_net(steps)], -1))
 
     def pose_features(self, poses: Tensor) -> Tensor:
         """[B, L, 6] -> [B, L, 8]: places relative to now, angles as cosine and sine; absent steps are zero."""
@@ -137,13 +112,10 @@ class PolicyNetwork(nn.Module):
 
     def move_mask(self, pose: Tensor) -> Tensor:
         """[B, moves] bool: moves whose goal lies inside the window. Staying is always allowed (to look elsewhere)."""
-        space = self.config.motion
-        moves = torch.arange(space.sizes[0], device=pose.device)
-        action = torch.zeros(len(pose), len(moves), 4, dtype=torch.long, device=pose.device)
-        action[..., 0] = moves
-        goals = space.goal(action.flatten(0, 1), pose.repeat_interleave(len(moves), 0))
-        inside = ((goals[:, :2] > 0) & (goals[:, :2] < self.config.window)).all(-1).view(len(pose), -1)
-        return inside | (moves == 0)
+        reach = pose[:, None, :2] + self.config.motion.offsets(pose.device, pose.dtype)
+        inside = ((reach > 0) & (reach < self.config.window)).all(-1)
+        inside[:, 0] = True
+        return inside
 
     def cell_geometry(self, pose: Tensor) -> Tensor:
         """[B, 6, g, g]: where every coarse cell lies as seen from the camera, for range-dependent calibration."""

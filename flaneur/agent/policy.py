@@ -30,8 +30,8 @@ class Decision:
 
 def observe(observation: dict[str, Tensor], network: PolicyNetwork) -> Views:
     """The environment's observation as the network's two views."""
-    maps = torch.cat([observation["map"], observation["observation_map"], observation["layers"]], 1)
-    return make_views(maps, observation["poses"], observation["time"], network.config.window, network.coarse, network.near)
+    o, window = observation, network.config.window
+    return make_views(o["map"], o["observation_map"], o["layers"], o["poses"], o["time"], window, network.coarse, network.near)
 
 
 def decide(network: PolicyNetwork, views: Views, generator: torch.Generator | None = None, temperature: float = 1.0, choice: BetaChoice = "sampled") -> Decision:

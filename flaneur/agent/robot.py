@@ -13,7 +13,7 @@ from flaneur.agent.checkpoint import load_agent
 from flaneur.agent.network import PolicyNetwork
 from flaneur.agent.policy import decide, observe
 from flaneur.classes import load_classes
-from flaneur.env.semantic import planar_layers
+from flaneur.env.layers import planar_layers
 from flaneur.errors import UserError
 from flaneur.geometry import Camera, Grid, camera_to_world
 from flaneur.mapping import MapConfig, SemanticMap

@@ -35,7 +35,7 @@ class Collector:
             active = None
             if decision.entries is not None:
                 active = active_entries(env.map.affected, network.config.kinds, network.config.grid)
-            _, reward, terminated, _, info = env.step(decision.goal, decision.beta)
+            observation, reward, terminated, _, info = env.step(decision.goal, decision.beta)
             views_of.append(views)
             rows.append({"action": decision.action, "motion": decision.motion_log_prob, "entries": decision.entries, "old": decision.entry_log_prob, "active": active})
             values.append(decision.values)
@@ -46,7 +46,7 @@ class Collector:
             done.append(terminated)
             if "final_scores" in info:
                 self.finished += list(info["final_scores"]["ccr"])
-            views = observe(env.observation(), network)
+            views = observe(observation, network)
         last = network(views)
         values.append(last.values)
         all_values, ended = torch.stack(values), torch.stack(done)  # [T + 1, N, G], [T, N]

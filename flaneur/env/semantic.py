@@ -13,12 +13,14 @@ from flaneur.city.scene import Scene
 from flaneur.env.config import EnvConfig
 from flaneur.env.context import Context
 from flaneur.env.executor import Executor
+from flaneur.env.layers import planar_layers
 from flaneur.errors import UserError
-from flaneur.geometry import Grid, camera_to_world
-from flaneur.mapping import FREE, OCCUPIED, SemanticMap
+from flaneur.geometry import camera_to_world
+from flaneur.mapping import SemanticMap
 from flaneur.perception import LIGHTS, EvidenceSource, View
-from flaneur.scoring import Merge, Target, Truth, cell_gain, coverage, ground_heights, group_table, score
-from flaneur.scoring.metrics import affected_accuracy, global_accuracy, reward_score
+from flaneur.scoring import Merge, Target, Truth, coverage, ground_heights, group_table, score
+from flaneur.scoring.metrics import affected_accuracy, global_accuracy
+from flaneur.scoring.tally import gain_by_cell, score_of, tally
 from flaneur.sim import Frame, Simulator
 
 
@@ -110,6 +112,7 @@ class SemanticEnv:
             self._clock[e], self.scene_of[e], self.start_of[e] = 0, s, k
         index = self.map.scene_index.long()
         self.target = Target(self._labels[index], self._scored[index])
+        self._measure()  # of the empty maps, which the next gain starts from
 
     def _look(self) -> Tensor:
         """Render from the current poses and make the observation pending."""
@@ -128,14 +131,14 @@ class SemanticEnv:
         """
         if goal.shape != (self.num_envs, 5):
             raise UserError(f"environment: goals are of shape {tuple(goal.shape)}, expected [{self.num_envs}, 5] = x, y, z, yaw, pitch")
-        before = self.map.labels.clone() if self.config.cell_credit else None
+        before = self._tally
         self.map.fuse(beta)
         now = self._measure()
         reward = (now - self._score).float()
         self._score = now.clone()
         info: dict[str, Any] = {"score": now}
-        if before is not None:
-            info["cell_gain"] = cell_gain(before, self.map.labels, self.target, self._groups, self.config.reward, self.config.cell_credit)
+        if self.config.cell_credit:
+            info["cell_gain"] = gain_by_cell(before, self._tally, self.config.reward)
         if self.config.step_metrics:
             info["global_accuracy"] = global_accuracy(self.map.labels, self.target)
             info["affected_accuracy"] = affected_accuracy(self.map.labels, self.target, self.map.affected)
@@ -158,7 +161,8 @@ class SemanticEnv:
 
     def _measure(self) -> Tensor:
         """The configured score per group [B, 3] f64; an absent group stays 0 and pays nothing."""
-        return reward_score(self.map.labels, self.target, self._groups, self.config.reward)
+        self._tally = tally(self.map.labels, self.target, self._groups, self.config.cell_credit or 1)
+        return score_of(self._tally, self.config.reward)
 
     def coverage(self) -> Tensor:
         """CCR of the current maps [B, 3] f64."""
@@ -202,22 +206,3 @@ class SemanticEnv:
         """The images of the pending observation."""
         assert self._frame is not None, "reset first"
         return self._frame
-
-
-def planar_layers(planar: Tensor, poses: Tensor, grid: Grid) -> Tensor:
-    """[B, 3, Hm, Wm] f32: occupancy (0 unknown, 0.5 free, 1 occupied), frontier, agent's cell."""
-    agent = torch.zeros_like(planar, dtype=torch.float32)
-    at = (poses[:, :2] / grid.cell).long().clamp(0, grid.cells - 1)
-    agent[torch.arange(len(planar), device=planar.device), at[:, 1], at[:, 0]] = 1.0
-    return torch.stack([planar.float() / OCCUPIED, frontier(planar).float(), agent], 1)
-
-
-def frontier(planar: Tensor) -> Tensor:
-    """[B, Hm, Wm] bool: free cells beside an unknown one (four neighbours) of a planar occupancy."""
-    unknown = planar == 0
-    beside = torch.zeros_like(unknown)
-    beside[:, 1:] |= unknown[:, :-1]
-    beside[:, :-1] |= unknown[:, 1:]
-    beside[:, :, 1:] |= unknown[:, :, :-1]
-    beside[:, :, :-1] |= unknown[:, :, 1:]
-    return beside & (planar == FREE)

@@ -39,6 +39,7 @@ def restore_env(env: SemanticEnv, tensors: dict[str, Tensor], values: dict[str, 
     env._rng.bit_generator.state = json.loads(values["rng"])
     index = env.map.scene_index.long()
     env.target = Target(env._labels[index], env._scored[index])
+    env._measure()
     env._look()
 
 

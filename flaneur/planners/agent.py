@@ -15,7 +15,7 @@ from flaneur.agent.policy import BetaChoice, decide
 from flaneur.agent.views import Views, make_views
 from flaneur.classes import ClassList
 from flaneur.env import Context
-from flaneur.env.semantic import planar_layers
+from flaneur.env.layers import planar_layers
 
 
 class Agent:
@@ -36,8 +36,8 @@ class Agent:
         """Nothing is remembered between steps: the maps and the pose history are the context."""
 
     def views(self, context: Context) -> Views:
-        maps = torch.cat([context.probabilities, context.observation_map, planar_layers(context.planar, context.poses, context.grid)], 1)
-        return make_views(maps, context.history, context.time, self.network.config.window, self.network.coarse, self.network.near)
+        layers, window = planar_layers(context.planar, context.poses, context.grid), self.network.config.window
+        return make_views(context.probabilities, context.observation_map, layers, context.history, context.time, window, self.network.coarse, self.network.near)
 
     @torch.no_grad()
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:

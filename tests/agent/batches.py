@@ -20,7 +20,8 @@ def rollout(net: PolicyNetwork, n: int = 32, seed: int = 0) -> Batch:
     g = torch.Generator().manual_seed(seed)
     config = net.config
     poses = torch.rand(n, HISTORY, 6, generator=g) * torch.tensor([160, 160, 40, 0, 1, 6.0]) + 20
-    views = make_views(torch.rand(n, 2 * CLASSES + 3, 32, 32, generator=g), poses, torch.rand(n, generator=g), 200.0, 16, 16)
+    maps = torch.rand(n, 2 * CLASSES + 3, 32, 32, generator=g)
+    views = make_views(maps[:, :CLASSES], maps[:, CLASSES : 2 * CLASSES], maps[:, 2 * CLASSES :], poses, torch.rand(n, generator=g), 200.0, 16, 16)
     views.poses, views.time = views.poses.double(), views.time.double()
     with torch.no_grad():
         output = net(views)

@@ -1,10 +1,11 @@
 """Shapes, masks and what may depend on what in the network."""
 
+import reference_views
 import torch
 
 from flaneur.agent.heads import BETA_SUPPORT, FactorisedCategorical, MotionSpace, active_entropy, entry_log_prob
 from flaneur.agent.network import NetworkConfig, PolicyNetwork
-from flaneur.agent.views import crop_around, make_views
+from flaneur.agent.views import centred, make_views
 
 B, C = 3, 6
 CONFIG = NetworkConfig(classes=C, history=5, widths=(8, 8, 16))
@@ -15,7 +16,7 @@ def example(seed: int = 0, cells: int = 64):
     maps = torch.rand(B, 2 * C + 3, cells, cells, generator=g)
     poses = torch.rand(B, 5, 6, generator=g) * torch.tensor([200, 200, 40, 0, 1, 6.0])
     poses[0, :3] = torch.nan
-    return make_views(maps, poses, torch.rand(B, generator=g), 200.0)
+    return make_views(maps[:, :C], maps[:, C : 2 * C], maps[:, 2 * C :], poses, torch.rand(B, generator=g), 200.0)
 
 
 def test_shapes_and_sizes() -> None:
@@ -35,9 +36,21 @@ def test_an_agent_fits_eight_megabytes() -> None:
 
 def test_crop_puts_the_agents_cell_in_the_middle_and_pads_with_zero() -> None:
     maps = torch.arange(1, 65.0).view(1, 1, 8, 8)
-    crop = crop_around(maps, torch.tensor([[0.5, 7.2]]), 4)[0, 0]
+    crop = reference_views.crop_around(maps, torch.tensor([[0.5, 7.2]]), 4)[0, 0]
     assert crop[2, 2] == maps[0, 0, 7, 0]
     assert (crop[3] == 0).all() and (crop[:, :2] == 0).all() and crop[1, 3] == maps[0, 0, 6, 1]
+
+
+def test_views_are_those_of_the_plain_reading() -> None:
+    g = torch.Generator().manual_seed(3)
+    for cells, coarse, near in ((64, 32, 16), (60, 48, 1), (32, 16, 64)):
+        maps = torch.rand(B, 2 * C + 3, cells, cells, generator=g)
+        poses = torch.rand(B, 5, 6, generator=g) * 220 - 10
+        found = make_views(maps[:, :C].permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), maps[:, C : 2 * C], maps[:, 2 * C :], poses, torch.zeros(B), 200.0, coarse, near)
+        wanted = reference_views.views(maps, poses, 200.0, coarse, near)
+        assert (found.coarse.int() - wanted[0].int()).abs().max() <= 1 and torch.equal(found.near, wanted[1])
+        at = poses[:, -1, :2] / 200
+        assert torch.equal(centred(found.coarse, at), reference_views.centred(found.coarse, at))
 
 
 def test_moves_out_of_the_window_are_never_taken() -> None:

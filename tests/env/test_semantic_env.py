@@ -6,9 +6,9 @@ import pytest
 import torch
 from city_task import CAMERA, scene_and_truth, small_env
 
-from flaneur.env import EnvConfig, frontier
+from flaneur.env import EnvConfig, frontier, planar_layers
 from flaneur.errors import UserError
-from flaneur.geometry import camera_to_world
+from flaneur.geometry import Grid, camera_to_world
 from flaneur.mapping import SemanticMap
 from flaneur.perception import Oracle, Twin, make_view
 from flaneur.scoring import Target, coverage, group_table, strict_iou
@@ -160,3 +160,13 @@ def test_bad_input_is_one_line(make):
     with pytest.raises(UserError) as error:
         make()
     assert "\n" not in str(error.value)
+
+
+def test_layers_are_those_of_the_plain_reading():
+    generator = torch.Generator().manual_seed(0)
+    planar = torch.randint(3, (2, 256, 256), generator=generator, dtype=torch.uint8)
+    poses = torch.tensor([[10.0, 199.9, 5, 0, 0, 0], [-3.0, 100, 5, 0, 0, 0]])
+    layers = planar_layers(planar, poses, Grid())
+    torch.testing.assert_close(layers[:, 0], planar.float() / 2)
+    assert torch.equal(layers[:, 1].bool(), frontier(planar))
+    assert layers[:, 2].sum() == 2 and layers[0, 2, 255, 12] == 1 and layers[1, 2, 128, 0] == 1

@@ -1,0 +1,54 @@
+"""The map encoders' layers. They compute in the dtype of what they are given (bfloat16 on CUDA), whatever their weights' is.
+
+Autocast would lift every normalisation to float32 and copy the activations to and fro.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class Conv(nn.Conv2d):
+    def forward(self, x: Tensor) -> Tensor:
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return functional.conv2d(x, self.weight.to(x.dtype), bias, self.stride, self.padding)
+
+
+class ByteConv(Conv):
+    """Takes pictures whose 1 is written 255: the few weights are scaled, not the many pixels."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert self.bias is not None
+        return functional.conv2d(x, (self.weight / 255).to(x.dtype), self.bias.to(x.dtype), self.stride, self.padding)
+
+
+class Norm(nn.GroupNorm):
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.group_norm(x, self.num_groups, self.weight.to(x.dtype), self.bias.to(x.dtype), self.eps)
+
+
+class Residual(nn.Module):
+    """Halves the picture's side."""
+
+    def __init__(self, channels_in: int, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Sequential(Conv(channels_in, channels, 3, stride=2, padding=1), Norm(8, channels), nn.ReLU(), Conv(channels, channels, 3, padding=1), Norm(8, channels))
+        self.skip = Conv(channels_in, channels, 1, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(self.first(x) + self.skip(x))
+
+
+class Encoder(nn.Module):
+    """The paper's three-layer ResNet behind a stem of stride 2: [B, channels, side, side] bytes -> [B, out]."""
+
+    def __init__(self, channels: int, widths: tuple[int, ...], side: int, out: int) -> None:
+        super().__init__()
+        stages = [Residual(a, b) for a, b in zip((widths[0], *widths), widths, strict=False)]
+        left = side // 2 ** (len(widths) + 1)
+        self.picture = nn.Sequential(ByteConv(channels, widths[0], 4, stride=2, padding=1), nn.ReLU(), *stages, Conv(widths[-1], 32, 1), nn.Flatten())
+        self.out = nn.Sequential(nn.Linear(32 * left * left, out), nn.ReLU())
+
+    def forward(self, picture: Tensor) -> Tensor:
+        return self.out(self.picture(picture).to(self.out[0].weight.dtype))
