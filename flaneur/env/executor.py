@@ -22,6 +22,8 @@ from flaneur.mapping import SemanticMap
 from flaneur.mapping.kernels import OCCUPIED, height_bin
 from flaneur.sim import Simulator
 
+wp.set_module_options({"enable_backward": False})
+
 BLOCKED_COST = 1.0e4  # metres: dearer than any clear path; among blocked ones the one that gets farthest wins
 
 

@@ -8,6 +8,8 @@ import warp as wp
 
 from flaneur.mapping.kernels import FREE, height_bin
 
+wp.set_module_options({"enable_backward": False})
+
 LOW = wp.constant(2.0)  # metres: a column counts as explored from above only when it was seen this near to the ground
 
 
