@@ -190,7 +190,7 @@ def main() -> int:
     run = Run(a)
     run.say(f"{run.device}, {', '.join(f'{k} {len(v)}' for k, v in run.folders.items())} scenes")
     # What matters most comes first; shares are of the time left then.
-    run.stage("lens.safetensors", lambda p: run.train(p, "ordinary", 0.36), 20)
+    run.stage("lens.safetensors", lambda p: run.train(p, "ordinary", 0.42), 20)
     run.stage("lens_figures.json", lambda p: run.judge(run.lens("lens.safetensors")), 5)
     run.stage("twin_lens.safetensors", lambda p: run.twin(p, "lens.safetensors"), 5)
     run.stage("lens_all.safetensors", lambda p: run.train(p, "all", 0.45), 20)
