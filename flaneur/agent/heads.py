@@ -75,7 +75,7 @@ class FactorisedCategorical:
         """[B, factors]; temperature 0 takes the most probable."""
         if temperature == 0:
             return torch.stack([x.argmax(-1) for x in self.log_p], -1)
-        draws = [torch.multinomial((x / temperature).softmax(-1), 1, generator=generator)[:, 0] for x in self.log_p]
+        draws = [draw((x / temperature).softmax(-1), generator) for x in self.log_p]
         return torch.stack(draws, -1)
 
     def log_prob(self, action: Tensor) -> Tensor:  # [B, factors] -> [B]
@@ -114,7 +114,7 @@ class CalibrationHead(nn.Module):
         return logits.log_softmax(-1)
 
     def sample(self, log_p: Tensor, generator: torch.Generator | None = None) -> Tensor:  # -> indices [B, K, g, g]
-        return torch.multinomial(log_p.exp().flatten(0, -2), 1, generator=generator).view(log_p.shape[:-1])
+        return draw(log_p.exp(), generator)
 
     def value(self, index: Tensor) -> Tensor:
         return self.support[index]
@@ -124,6 +124,12 @@ class CalibrationHead(nn.Module):
 
     def most_probable(self, log_p: Tensor) -> Tensor:
         return self.support[log_p.argmax(-1)]
+
+
+def draw(probabilities: Tensor, generator: torch.Generator | None = None) -> Tensor:  # [..., n] -> indices [...]
+    """A sample of each row: of exponential clocks with these rates the first to ring. torch.multinomial looks at the values on the host."""
+    clocks = torch.empty_like(probabilities).exponential_(1.0, generator=generator)
+    return (probabilities / clocks).argmax(-1)
 
 
 def entry_log_prob(log_p: Tensor, index: Tensor) -> Tensor:

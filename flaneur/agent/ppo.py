@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,6 +19,7 @@ from flaneur.agent.nash import nash_weights
 from flaneur.agent.network import PolicyNetwork, PolicyOutput
 from flaneur.agent.views import Views
 from flaneur.errors import UserError
+from flaneur.sim.recorded import Recorded
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,16 @@ class Batch:
             parts[f.name] = None if value is None else value[rows]
         return Batch(**parts)
 
+    def fill(self, source: Batch, rows: Tensor) -> None:
+        """Take these rows of another batch into this one's memory."""
+        for f in fields(self):
+            mine, theirs = getattr(self, f.name), getattr(source, f.name)
+            if isinstance(mine, Views):
+                for g in fields(mine):
+                    torch.index_select(getattr(theirs, g.name), 0, rows, out=getattr(mine, g.name))
+            elif mine is not None:
+                torch.index_select(theirs, 0, rows, out=mine)
+
 
 class Updater:
     """Owns the optimisers and the persistent CLUB estimator."""
@@ -89,11 +100,16 @@ class Updater:
         self.network, self.config = network, config
         self.shared = network.shared_parameters()
         self.values = network.value_parameters()
-        self.optimiser = torch.optim.Adam([*self.shared, *self.values], lr=config.learning_rate, eps=1e-5)
+        self.device = self.shared[0].device
+        self.optimiser = make_adam([*self.shared, *self.values], config.learning_rate, self.device, eps=1e-5)
         self.estimator: ClubEstimator | None = None
         if config.mi:
             self.estimator = ClubEstimator(network.config.latent, network.config.latent).to(self.shared[0])
-            self.estimator_optimiser = torch.optim.Adam(self.estimator.parameters(), lr=config.estimator_rate)
+            self.estimator_optimiser = make_adam(self.estimator.parameters(), config.estimator_rate, self.device)
+        self._minibatch: Batch | None = None  # where the recorded step reads
+        self._names: list[str] = []  # of what a step logs
+        # Ranks exchange gradients within the step, which is not recorded.
+        self._recorded = Recorded(self._step_now, self.device, distributed.world_size() == 1)
 
     def update(self, batch: Batch, generator: torch.Generator) -> dict[str, float]:
         """Epochs of minibatches over one rollout; stops early when either branch has moved too far."""
@@ -104,21 +120,37 @@ class Updater:
             assert batch.active is not None
             square = (batch.entry_advantages.square() * batch.active[..., None]).sum((0, 1)) / batch.active.sum().clamp_min(1)
             batch.entry_advantages = batch.entry_advantages / distributed.mean(square).sqrt().clamp_min(1e-6)
-        log: dict[str, list[Tensor]] = defaultdict(list)
-        steps = 0
+        rows_of: list[Tensor] = []
         for _ in range(config.epochs):
             order = torch.randperm(len(batch), generator=generator).to(batch.action.device)
-            kl = []
+            began = len(rows_of)
             for rows in order.split(config.minibatch):
-                for name, value in self.step(batch[rows]).items():
-                    log[name].append(value)
-                steps += 1
-                kl.append(torch.stack([log["motion_kl"][-1], log["calibration_kl"][-1]]))
-            # One look at the divergence per epoch: a look per minibatch would stall the device each time.
-            if (distributed.mean(torch.stack(kl).mean(0)) > config.target_kl).any():
+                rows_of.append(self._minibatch_step(batch, rows))
+            # One look at the values per epoch: a look per minibatch would stall the device each time.
+            means = dict(zip(self._names, distributed.mean(torch.stack(rows_of[began:]).mean(0)).tolist(), strict=True))
+            if not math.isfinite(means["loss"]):
+                raise FloatingPointError("the loss is not finite")
+            if max(means["motion_kl"], means["calibration_kl"]) > config.target_kl:
                 break
-        means = {name: torch.stack([v.float() for v in values]).mean() for name, values in log.items()}
-        return {name: float(v) for name, v in means.items()} | {"minibatches": float(steps)}
+        means = dict(zip(self._names, torch.stack(rows_of).mean(0).tolist(), strict=True))
+        return means | {"minibatches": float(len(rows_of))}
+
+    def _minibatch_step(self, batch: Batch, rows: Tensor) -> Tensor:
+        """What the step logs, in the order of `_names`. Full minibatches on CUDA go through the recording."""
+        if not self._recorded.enabled or len(rows) != self.config.minibatch:
+            return self._logged(self.step(batch[rows]))
+        if self._minibatch is None:
+            self._minibatch = batch[rows]
+        self._minibatch.fill(batch, rows)
+        return self._recorded().clone()
+
+    def _step_now(self) -> Tensor:
+        assert self._minibatch is not None
+        return self._logged(self.step(self._minibatch))
+
+    def _logged(self, log: dict[str, Tensor]) -> Tensor:
+        self._names = list(log)
+        return torch.stack([value.float() for value in log.values()])
 
     def step(self, batch: Batch) -> dict[str, Tensor]:
         """One minibatch: three estimator steps on frozen features, then one policy step against the frozen estimator."""
@@ -128,8 +160,7 @@ class Updater:
             log["estimator_nll"] = self._fit_estimator(output.z_alpha.detach(), output.z_beta.detach())
         ppo, common, parts = self._losses(batch, output)
         log |= parts
-        if not torch.isfinite(ppo.sum() + common):
-            raise FloatingPointError("the loss is not finite")
+        log["loss"] = ppo.sum() + common
         self.optimiser.zero_grad(set_to_none=True)
         alive, log["common_to_ppo"] = self._at_the_outputs(ppo, common, output)
         # By linearity the common part travels with the others: one backward pass per group with PO, one in all without.
@@ -251,6 +282,21 @@ class Updater:
     def _write(self, direction: Tensor) -> None:
         for parameter, part in zip(self.shared, direction.split([p.numel() for p in self.shared]), strict=True):
             parameter.grad = part.view_as(parameter).clone()
+
+
+def make_adam(parameters: Iterable[nn.Parameter], rate: float, device: torch.device, eps: float = 1e-8) -> torch.optim.Adam:
+    """On CUDA the rate is a tensor and the step counts on the device, so that a recorded step follows a decaying rate."""
+    if device.type == "cuda":
+        return torch.optim.Adam(parameters, lr=torch.tensor(rate, device=device), eps=eps, capturable=True)
+    return torch.optim.Adam(parameters, lr=rate, eps=eps)
+
+
+def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def _gradients(loss: Tensor, inputs: list[Tensor]) -> list[Tensor]:

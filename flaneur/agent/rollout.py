@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from flaneur.agent.gae import generalised_advantages
 from flaneur.agent.network import PolicyNetwork
-from flaneur.agent.policy import active_entries, decide, observe
+from flaneur.agent.policy import Decision, active_entries, decide, observe
 from flaneur.agent.ppo import Batch, PpoConfig
 from flaneur.agent.views import Views
 from flaneur.env.semantic import SemanticEnv
+from flaneur.sim.recorded import Recorded
 
 
 class Collector:
@@ -22,6 +26,15 @@ class Collector:
         self.env, self.network, self.config, self.generator = env, network, config, generator
         self.reward_scale = reward_scale * torch.tensor(reward_weights, device=env.device)  # [3]
         self.finished: list[Tensor] = []  # final CCRs [3] of episodes that ended since the last look
+        self._decide = Recorded(self._decide_now, env.device, env.config.record, [generator])
+
+    def _decide_now(self) -> tuple[Views, Decision, Tensor | None]:
+        """What the network sees, what it does, and which calibration entries the pending observation touches."""
+        network = self.network
+        views = observe(self.env.observation(), network)
+        decision = decide(network, views, self.generator)
+        active = None if decision.entries is None else active_entries(self.env.map.affected, network.config.kinds, network.config.grid)
+        return views, decision, active
 
     @torch.no_grad()
     def collect(self, steps: int) -> Batch:
@@ -29,13 +42,10 @@ class Collector:
         rows: list[dict[str, Tensor | None]] = []
         views_of: list[Views] = []
         rewards, done, values, cell_values, cell_rewards = [], [], [], [], []
-        views = observe(env.observation(), network)
         for _ in range(steps):
-            decision = decide(network, views, self.generator)
-            active = None
-            if decision.entries is not None:
-                active = active_entries(env.map.affected, network.config.kinds, network.config.grid)
-            observation, reward, terminated, _, info = env.step(decision.goal, decision.beta)
+            # The next decision is written where this one is: what is kept is copied.
+            views, decision, active = _kept(self._decide())
+            _, reward, terminated, _, info = env.step(decision.goal, decision.beta)
             views_of.append(views)
             rows.append({"action": decision.action, "motion": decision.motion_log_prob, "entries": decision.entries, "old": decision.entry_log_prob, "active": active})
             values.append(decision.values)
@@ -46,8 +56,7 @@ class Collector:
             done.append(terminated)
             if "final_scores" in info:
                 self.finished += list(info["final_scores"]["ccr"])
-            views = observe(observation, network)
-        last = network(views)
+        last = network(observe(env.observation(), network))
         values.append(last.values)
         all_values, ended = torch.stack(values), torch.stack(done)  # [T + 1, N, G], [T, N]
         advantages, targets = generalised_advantages(torch.stack(rewards), all_values, ended, self.config.gamma, self.config.lam)
@@ -80,3 +89,13 @@ class Collector:
         """[N, 3, g, g] gains by coarse cell -> [N, G, g, g]."""
         scaled = gain * self.reward_scale[:, None, None]
         return scaled if self.config.mv else scaled.mean(1, keepdim=True)
+
+
+def _kept(decided: tuple[Views, Decision, Tensor | None]) -> tuple[Views, Decision, Tensor | None]:
+    views, decision, active = decided
+    return _copy(views), _copy(decision), None if active is None else active.clone()
+
+
+def _copy(record: Any) -> Any:
+    """A dataclass of tensors, and of None."""
+    return replace(record, **{f.name: v.clone() for f in fields(record) if (v := getattr(record, f.name)) is not None})

@@ -19,7 +19,7 @@ from flaneur.agent.gleam import build_network
 from flaneur.agent.heads import MotionSpace
 from flaneur.agent.network import NetworkConfig
 from flaneur.agent.policy import decide, observe
-from flaneur.agent.ppo import PpoConfig, Updater
+from flaneur.agent.ppo import PpoConfig, Updater, set_rate
 from flaneur.agent.rollout import Collector
 from flaneur.configuration import from_values, to_values
 from flaneur.env.semantic import SemanticEnv
@@ -139,8 +139,7 @@ class Trainer:
         config = self.config
         if config.decay:
             share = 1.0 - self.done_updates / config.updates
-            for group in self.updater.optimiser.param_groups:
-                group["lr"] = config.ppo.learning_rate * share
+            set_rate(self.updater.optimiser, config.ppo.learning_rate * share)
         batch = self.collector.collect(config.rollout)
         try:
             log = self.updater.update(batch, self.shuffling)
@@ -190,7 +189,7 @@ class Trainer:
         values: dict[str, Any] = {"update": self.done_updates, "best": self.best, "seconds": self.seconds, "training": to_values(self.config)}
         for name, optimiser in self._optimisers().items():
             state = optimiser.state_dict()
-            values[f"{name}.groups"] = state["param_groups"]
+            values[f"{name}.rate"] = float(optimiser.param_groups[0]["lr"])
             for i, parts in state["state"].items():
                 tensors |= {f"{name}.{i}.{k}": torch.as_tensor(v) for k, v in parts.items()}
         if self.updater.estimator is not None:
@@ -226,7 +225,8 @@ class Trainer:
             for key, tensor in group(name).items():
                 index, _, field_name = key.partition(".")
                 state.setdefault(int(index), {})[field_name] = tensor
-            optimiser.load_state_dict({"state": state, "param_groups": values[f"{name}.groups"]})
+            optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+            set_rate(optimiser, values[f"{name}.rate"])
         self.sampling.set_state(tensors["rng.sampling"])
         self.shuffling.set_state(tensors["rng.shuffling"])
         restore_env(self.env, group("world"), values["env"])

@@ -76,7 +76,9 @@ class Train(Command):
             "dataset": world.dataset,
             "task": to_values(task),
         }
-        trainer = Trainer(config, world.env(config.num_envs, config.seed + 1000 * rank, cell_credit=config.credit_grid), held_out.env(self.validation_envs) if held_out else None, self.out, about)
+        trainer = Trainer(
+            config, world.env(config.num_envs, config.seed + 1000 * rank, cell_credit=config.credit_grid, final_scores=False), held_out.env(self.validation_envs) if held_out else None, self.out, about
+        )
         with progress(config.name, config.updates, shown=rank == 0) as advance:
             best = trainer.run(lambda done, total, row: advance(done, _summary(row)))
         report = {"agent": str(best), "updates": trainer.done_updates, "seconds": round(trainer.seconds, 1), "last": trainer.curve[-1] if trainer.curve else {}}

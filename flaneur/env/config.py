@@ -36,6 +36,8 @@ class EnvConfig:
     step_metrics: bool = False  # global-map and affected-grid accuracy in every step's info
     return_evidence: bool = False  # the raw similarities in every step's info
     final_observation: bool = True  # keep the last observation of an episode in info (costs a copy of its maps)
+    final_scores: bool = True  # all metrics of ended episodes in info; else their coverage alone, which is all that training looks at
+    record: bool = True  # on CUDA: a step's kernels are recorded once and replayed
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "episode_length", "history", "starts"):

@@ -22,6 +22,7 @@ from flaneur.scoring import Merge, Target, Truth, coverage, ground_heights, grou
 from flaneur.scoring.metrics import affected_accuracy, global_accuracy
 from flaneur.scoring.tally import gain_by_cell, score_of, tally
 from flaneur.sim import Frame, Simulator
+from flaneur.sim.recorded import Recorded
 
 
 class SemanticEnv:
@@ -62,17 +63,22 @@ class SemanticEnv:
         self.seed(seed)
         self._outputs = tuple(sorted({"depth", *source.outputs}))
         b = config.num_envs
-        self.poses = torch.zeros(b, 6, device=self.device)
-        self.history = torch.full((b, config.history, 6), torch.nan, device=self.device)
-        self._score = torch.zeros(b, 3, dtype=torch.float64, device=self.device)
-        self._seeds = torch.zeros(b, dtype=torch.int64, device=self.device)
-        self._travelled = torch.zeros(b, device=self.device)
-        self._arrived = torch.zeros(b, dtype=torch.bool, device=self.device)
-        self._blocked = torch.zeros(b, dtype=torch.bool, device=self.device)
+        new = lambda *shape, dtype=torch.float32, value=0.0: torch.full((b, *shape), value, dtype=dtype, device=self.device)  # noqa: E731
+        # What a step reads and writes stays where it is, so that its kernels can be recorded.
+        self.poses, self.history, self.time = new(6), new(config.history, 6, value=torch.nan), new()
+        self.target = Target(self._labels[new(dtype=torch.int64)], self._scored[new(dtype=torch.int64)])
+        self._score, self._reward, self._seeds = new(3, dtype=torch.float64), new(3), new(dtype=torch.int64)
+        self._travelled, self._arrived, self._blocked = new(), new(dtype=torch.bool), new(dtype=torch.bool)
+        self._goal, self._beta, self._layers = new(5), new(self.map.channels, 1, 1, value=1), new(3, config.grid.cells, config.grid.cells)
+        side = config.cell_credit or 1
+        self._tally, self._cell_gain = new(side, side, 3, 4, dtype=torch.int32), new(3, side, side)
         self._clock = [0] * b  # host: observations fused so far
         self.scene_of = [0] * b  # host
         self.start_of = [0] * b  # host
         self._frame: Frame | None = None
+        # A step's three parts; between them the host decides which episodes end.
+        self._fuse, self._move = (Recorded(work, self.device, config.record) for work in (self._fuse_now, self._move_now))
+        self._look = Recorded(self._look_now, self.device, config.record)
 
     def seed(self, seed: int) -> None:
         """What is drawn from here on (scenes, starts, evidence noise) depends on this alone."""
@@ -88,6 +94,7 @@ class SemanticEnv:
         self._begin(everyone, scenes, starts, seeds)
         if stagger:
             self._clock = [e * self.config.episode_length // self.num_envs for e in everyone]
+            self.time.copy_(torch.tensor(self._clock, device=self.device))
         evidence = self._look()
         return self.observation(), {"evidence": evidence} if self.config.return_evidence else {}
 
@@ -105,40 +112,28 @@ class SemanticEnv:
         self.history[at[0]] = torch.nan
         self.history[at[0], -1] = self.poses[at[0]]
         self._seeds[at[0]] = torch.from_numpy(noise).to(self.device)
-        self._score[at[0]] = 0.0
-        for flags in (self._arrived, self._blocked, self._travelled):
-            flags[at[0]] = 0
+        for values in (self._score, self._arrived, self._blocked, self._travelled, self.time):
+            values[at[0]] = 0
         for e, s, k in zip(ids, scenes, starts, strict=True):
             self._clock[e], self.scene_of[e], self.start_of[e] = 0, s, k
-        index = self.map.scene_index.long()
-        self.target = Target(self._labels[index], self._scored[index])
+        self.target.labels[at[0]], self.target.scored[at[0]] = self._labels[at[1]], self._scored[at[1]]
         self._measure()  # of the empty maps, which the next gain starts from
-
-    def _look(self) -> Tensor:
-        """Render from the current poses and make the observation pending."""
-        self._frame = self.sim.render(self.poses, self.map.scene_index, self._outputs, check=False)
-        view = View(self._frame, self.poses, self.config.camera, self._seeds, self._lights[self.map.scene_index.long()])
-        similarity = self.source.similarity(view)
-        assert self._frame.depth is not None
-        self.map.accumulate(self._frame.depth, similarity, camera_to_world(self.poses), self.config.camera)
-        return similarity
 
     # A step -----------------------------------------------------------------------------------------------------
     def step(self, goal: Tensor, beta: Tensor | None = None) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]:
         """goal [B, 5] = x, y, z metres, yaw, pitch radians; beta [B, K, h, w] or None for ones.
 
-        Returns observation, reward per scale group [B, 3], terminated [B], truncated [B], info.
+        Returns observation, reward per scale group [B, 3], terminated [B], truncated [B], info. Observation and the
+        evidence in info are views of the environment's own tensors: clone what has to outlive the next step.
         """
         if goal.shape != (self.num_envs, 5):
             raise UserError(f"environment: goals are of shape {tuple(goal.shape)}, expected [{self.num_envs}, 5] = x, y, z, yaw, pitch")
-        before = self._tally
-        self.map.fuse(beta)
-        now = self._measure()
-        reward = (now - self._score).float()
-        self._score = now.clone()
-        info: dict[str, Any] = {"score": now}
+        self._take(goal, beta)
+        self._fuse()
+        info: dict[str, Any] = {"score": self._score.clone()}
+        reward = self._reward.clone()
         if self.config.cell_credit:
-            info["cell_gain"] = gain_by_cell(before, self._tally, self.config.reward)
+            info["cell_gain"] = self._cell_gain.clone()
         if self.config.step_metrics:
             info["global_accuracy"] = global_accuracy(self.map.labels, self.target)
             info["affected_accuracy"] = affected_accuracy(self.map.labels, self.target, self.map.affected)
@@ -146,22 +141,57 @@ class SemanticEnv:
         done = [e for e, t in enumerate(self._clock) if t >= self.config.episode_length]
         if done:
             info |= self._conclude(done)
-        moved = self.executor.move(self.poses, goal, self.map)
-        self.poses, self._travelled, self._arrived, self._blocked = moved.poses, moved.travelled, moved.arrived, moved.blocked
-        info |= {"travelled": moved.travelled, "arrived": moved.arrived, "blocked": moved.blocked}
-        self.history = torch.cat([self.history[:, 1:], self.poses[:, None]], 1)
+        self._move()
+        info |= {"travelled": self._travelled.clone(), "arrived": self._arrived.clone(), "blocked": self._blocked.clone()}
         terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         if done:
-            terminated[torch.tensor(done, device=self.device)] = True
+            terminated[done] = True
             self._begin(done)
         evidence = self._look()
         if self.config.return_evidence:
             info["evidence"] = evidence
         return self.observation(), reward, terminated, torch.zeros_like(terminated), info
 
+    def _take(self, goal: Tensor, beta: Tensor | None) -> None:
+        """Put the action where the recorded kernels read it."""
+        self._goal.copy_(goal)
+        if beta is None:
+            self._beta.fill_(1.0)
+        elif beta.shape == self._beta.shape:
+            self._beta.copy_(beta)
+        else:
+            self._beta = beta.to(self.device, torch.float32).clone()
+            self._fuse = Recorded(self._fuse_now, self.device, self.config.record)
+
+    def _fuse_now(self) -> None:
+        """M[t] of M[t-1], the pending observation and beta; the gain of the score, and where it was made."""
+        before, score = self._tally.clone(), self._score.clone()
+        self.map.fuse(self._beta)
+        self._score.copy_(self._measure())
+        self._reward.copy_(self._score - score)
+        if self.config.cell_credit:
+            self._cell_gain.copy_(gain_by_cell(before, self._tally, self.config.reward))
+        self.time += 1
+
+    def _move_now(self) -> None:
+        moved = self.executor.move(self.poses, self._goal, self.map)
+        for mine, now in ((self.poses, moved.poses), (self._travelled, moved.travelled), (self._arrived, moved.arrived), (self._blocked, moved.blocked)):
+            mine.copy_(now)
+        self.history.copy_(torch.cat([self.history[:, 1:], self.poses[:, None]], 1))
+
+    def _look_now(self) -> Tensor:
+        """Render from the current poses and make the observation pending."""
+        self._frame = self.sim.render(self.poses, self.map.scene_index, self._outputs, check=False)
+        view = View(self._frame, self.poses, self.config.camera, self._seeds, self._lights[self.map.scene_index.long()])
+        similarity = self.source.similarity(view)
+        assert self._frame.depth is not None
+        self.map.accumulate(self._frame.depth, similarity, camera_to_world(self.poses), self.config.camera)
+        self._layers.copy_(planar_layers(self.map.planar, self.poses, self.config.grid))
+        return similarity
+
     def _measure(self) -> Tensor:
         """The configured score per group [B, 3] f64; an absent group stays 0 and pays nothing."""
-        self._tally = tally(self.map.labels, self.target, self._groups, self.config.cell_credit or 1)
+        self._tally.copy_(tally(self.map.labels, self.target, self._groups, self.config.cell_credit or 1))
         return score_of(self._tally, self.config.reward)
 
     def coverage(self) -> Tensor:
@@ -173,9 +203,12 @@ class SemanticEnv:
     def _conclude(self, done: list[int]) -> dict[str, Any]:
         """What ended episodes came to: scores of their maps and, on request, their last observation."""
         rows = torch.tensor(done, device=self.device)
-        maps = (self.map.probabilities[rows], self.map.labels[rows], self.target.rows(rows))
-        final = score(*maps, self.classes) if self.merge is None else self.merge.score(*maps)
-        out: dict[str, Any] = {"final_ids": done, "final_scores": final, "final_scenes": [self.scene_of[e] for e in done], "final_starts": [self.start_of[e] for e in done]}
+        out: dict[str, Any] = {"final_ids": done, "final_scenes": [self.scene_of[e] for e in done], "final_starts": [self.start_of[e] for e in done]}
+        if self.config.final_scores:
+            maps = (self.map.probabilities[rows], self.map.labels[rows], self.target.rows(rows))
+            out["final_scores"] = score(*maps, self.classes) if self.merge is None else self.merge.score(*maps)
+        else:
+            out["final_scores"] = {"ccr": coverage(self.map.labels[rows], self.target.rows(rows), self._groups)}
         if self.config.final_observation:
             out["final_obs"] = {k: v[rows].clone() for k, v in self.observation().items()}
             out["final_obs"]["observation_map"].zero_()  # nothing is pending at the end
@@ -186,19 +219,18 @@ class SemanticEnv:
         """map M[t-1] and observation_map m[t] [B, C, Hm, Wm], layers [B, 3, Hm, Wm] (occupancy, frontier, agent), poses [B, L, 6], time [B]."""
         return {
             "map": self.map.probabilities, "observation_map": self.map.observation_map, "layers": self.layers(), "poses": self.history,
-            "time": torch.tensor(self._clock, dtype=torch.float32, device=self.device) / self.config.episode_length,
+            "time": self.time / self.config.episode_length,
         }  # fmt: skip
 
     def layers(self) -> Tensor:
-        """[B, 3, Hm, Wm] f32: occupancy, frontier, agent's cell."""
-        return planar_layers(self.map.planar, self.poses, self.config.grid)
+        """[B, 3, Hm, Wm] f32: occupancy, frontier, agent's cell, as the pending observation left them."""
+        return self._layers
 
     def context(self) -> Context:
         m, c = self.map, self.config
-        time = torch.tensor(self._clock, dtype=torch.float32, device=self.device) / c.episode_length
         return Context(
             self.poses, self.history, m.probabilities, m.observation_map, m.affected, m.labels, m.log_odds, m.observed, m.occupancy, m.planar,
-            time, self._travelled, self._arrived, self._blocked, m.ground[m.scene_index.long()], self.classes, c.grid, c.camera, c.pitches, c.flight, c.executor.max_step,
+            self.time / c.episode_length, self._travelled, self._arrived, self._blocked, m.ground[m.scene_index.long()], self.classes, c.grid, c.camera, c.pitches, c.flight, c.executor.max_step,
         )  # fmt: skip
 
     @property

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from flaneur.env.semantic import SemanticEnv
-from flaneur.scoring import Target
 
 _MAP = ("observed", "occupancy", "planar", "labels", "probabilities")
 _ENV = ("poses", "history", "_score", "_seeds", "_travelled", "_arrived", "_blocked")
@@ -32,13 +31,14 @@ def restore_env(env: SemanticEnv, tensors: dict[str, Tensor], values: dict[str, 
     env.map.log_odds.zero_()
     env.map.log_odds[env.map.observed.bool()] = tensors["map.log_odds"].to(env.device)
     for name in _ENV:
-        # Not in place: these tensors are replaced by every step, and may be views of another one's memory.
-        setattr(env, name, tensors[f"env.{name}"].to(env.device).clone())
+        getattr(env, name).copy_(tensors[f"env.{name}"])
     for name in _HOST:
         setattr(env, name, list(values[name]))
     env._rng.bit_generator.state = json.loads(values["rng"])
     index = env.map.scene_index.long()
-    env.target = Target(env._labels[index], env._scored[index])
+    env.target.labels.copy_(env._labels[index])
+    env.target.scored.copy_(env._scored[index])
+    env.time.copy_(torch.tensor(env._clock, device=env.device))
     env._measure()
     env._look()
 

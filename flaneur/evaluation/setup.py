@@ -21,7 +21,7 @@ from flaneur.scoring import CPU_LATTICE, Lattice, Merge, load_truth
 from flaneur.scoring.truth import Truth
 
 # Dense takes a minute and more a scene on the fastest card, medium a few seconds; the coarsest is for invented scenes in tests.
-MEDIUM_LATTICE = Lattice(spacing=10.0, altitudes=(1.6, 4.0, 8.0, 16.0, 30.0, 50.0, 80.0), headings=4, pitches=(0.0, -60.0))
+MEDIUM_LATTICE = Lattice(spacing=10.0, altitudes=(1.6, 4.0, 8.0, 16.0, 30.0, 50.0, 80.0), headings=4, pitches=(0.0, -60.0), coarsen=2)
 LATTICES = {"dense": Lattice(), "medium": MEDIUM_LATTICE, "cpu": CPU_LATTICE, "smoke": Lattice(spacing=30.0, altitudes=(2.0, 12.0, 40.0), headings=4, pitches=(0.0, -60.0))}
 
 
@@ -63,8 +63,8 @@ class World:
             self._source = make_source(self.task.evidence, self.scenes[0].classes, self.device)
         return self._source
 
-    def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False, cell_credit: int = 0) -> SemanticEnv:
-        config = env_config(self.task, num_envs, step_metrics, cell_credit)
+    def env(self, num_envs: int, seed: int = 0, step_metrics: bool = False, cell_credit: int = 0, final_scores: bool = True) -> SemanticEnv:
+        config = replace(env_config(self.task, num_envs, step_metrics, cell_credit), final_scores=final_scores)
         return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed, self.merge)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from flaneur.geometry import Camera, Grid
 from flaneur.mapping import kernels
 from flaneur.mapping.carving import carve
 from flaneur.mapping.config import MapConfig, calibration_index
+from flaneur.sim.start import current_stream
 
 UNEXPLORED = 255  # in `labels`
 UNKNOWN, FREE, OCCUPIED = 0, 1, 2  # in `occupancy` and `planar`
@@ -97,9 +97,7 @@ class SemanticMap:
     def launch(self, kernel: Any, dim: tuple[int, ...], *inputs: Any) -> None:
         views = self.views
         arguments = [views[i] if isinstance(i, str) else wp.from_torch(i) if isinstance(i, Tensor) else i for i in inputs]
-        stream = wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self.device))) if self.device.type == "cuda" else nullcontext()
-        with stream:
-            wp.launch(kernel, dim=dim, inputs=arguments, device=wp.device_from_torch(self.device))
+        wp.launch(kernel, dim, arguments, device=wp.device_from_torch(self.device), stream=current_stream(self.device), record_tape=False)
 
     # A step -----------------------------------------------------------------------------------------------------
     def accumulate(self, depth: Tensor, similarity: Tensor, camera_to_world: Tensor, camera: Camera) -> None:

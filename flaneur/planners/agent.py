@@ -16,6 +16,9 @@ from flaneur.agent.views import Views, make_views
 from flaneur.classes import ClassList
 from flaneur.env import Context
 from flaneur.env.layers import planar_layers
+from flaneur.sim.recorded import Recorded
+
+_READ = ("planar", "poses", "probabilities", "observation_map", "history")  # what the network sees of a context, besides the time
 
 
 class Agent:
@@ -24,7 +27,12 @@ class Agent:
     def __init__(self, network: PolicyNetwork, name: str = "ours", temperature: float = 1.0, choice: BetaChoice = "expected", seed: int = 0) -> None:
         self.network, self.name, self.temperature = network.eval(), name, temperature
         self.choice: BetaChoice = choice
-        self._generator = torch.Generator(next(network.parameters()).device).manual_seed(seed)
+        self.device = next(network.parameters()).device
+        self._generator = torch.Generator(self.device).manual_seed(seed)
+        self._context: Context | None = None
+        self._time = torch.zeros(0)
+        self._seen: tuple[int, ...] = ()
+        self._decide = Recorded(self._decide_now, self.device, generators=[self._generator])
 
     @classmethod
     def load(cls, path: Path, classes: ClassList, device: torch.device | str = "cpu", **options: Any) -> Agent:
@@ -35,11 +43,23 @@ class Agent:
     def reset(self, env_ids: Sequence[int]) -> None:
         """Nothing is remembered between steps: the maps and the pose history are the context."""
 
-    def views(self, context: Context) -> Views:
+    def views(self, context: Context, time: Tensor | None = None) -> Views:
+        time = context.time if time is None else time
         layers, window = planar_layers(context.planar, context.poses, context.grid), self.network.config.window
-        return make_views(context.probabilities, context.observation_map, layers, context.history, context.time, window, self.network.coarse, self.network.near)
+        return make_views(context.probabilities, context.observation_map, layers, context.history, time, window, self.network.coarse, self.network.near)
 
     @torch.no_grad()
     def plan(self, context: Context) -> tuple[Tensor, Tensor | None]:
-        decision = decide(self.network, self.views(context), self._generator, self.temperature, self.choice)
+        # An environment's tensors stay where they are; those of another one are recorded anew.
+        seen = tuple(getattr(context, k).data_ptr() for k in _READ)
+        self._context = context
+        if seen != self._seen:
+            self._seen, self._decide = seen, Recorded(self._decide_now, self.device, generators=[self._generator])
+            self._time = context.time.clone()
+        self._time.copy_(context.time)
+        return self._decide()
+
+    def _decide_now(self) -> tuple[Tensor, Tensor | None]:
+        assert self._context is not None
+        decision = decide(self.network, self.views(self._context, self._time), self._generator, self.temperature, self.choice)
         return decision.goal, decision.beta

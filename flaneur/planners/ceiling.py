@@ -42,7 +42,7 @@ class Ceiling:
         self._generator = torch.Generator().manual_seed(seed)
         self._held = HeldGoals(patience=40)
         self._chosen = [-1] * env.num_envs  # row of the pool each environment flies to
-        self._banned: list[set[int]] = [set() for _ in range(env.num_envs)]  # rows that turned out unreachable
+        self._banned: list[set[int]] = [set() for _ in range(env.num_envs)]  # rows it has been to, or cannot reach
         camera = env.config.camera
         k = max(1, camera.width // resolution)
         view = Camera(camera.width // k, camera.height // k, camera.fx / k, camera.fy / k, camera.cx / k, camera.cy / k, camera.max_range)
@@ -85,9 +85,10 @@ class Ceiling:
         open_ = self._held.open(context)
         fresh = torch.zeros(len(context.poses), 5, device=self.device)
         # The truth-knowing planner is a reference, not a competitor: it may look at flags on the host.
-        blocked = context.blocked.tolist()
+        done_with = (context.blocked | context.arrived).tolist()
         for e in open_.nonzero()[:, 0].tolist():
-            if blocked[e] and self._chosen[e] >= 0:
+            if done_with[e] and self._chosen[e] >= 0:
+                # What is still wrong after a look from there will be so after the next.
                 self._banned[e].add(self._chosen[e])
             pool = self._pools[env.scene_of[e]]
             labels, scored = env.target.labels[e].flatten(), env.target.scored[e].flatten()

@@ -8,7 +8,6 @@ counts once, however short the crossing.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 from flaneur.env import Context
 from flaneur.geometry import Camera, rotation_from_angles
 from flaneur.mapping.kernels import height_bin
+from flaneur.sim.start import launch as on_stream
 
 FAR = wp.constant(float(1.0e30))
 
@@ -139,10 +139,7 @@ def camera_rays(camera: Camera, columns: int = 32, rows: int = 24, device: torch
 
 def launch(kernel: Any, dim: tuple[int, ...], device: torch.device, *inputs: Any) -> None:
     """A Warp kernel on torch tensors, on torch's stream."""
-    arguments = [wp.from_torch(i.contiguous()) if isinstance(i, Tensor) else i for i in inputs]
-    stream = wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(device))) if device.type == "cuda" else nullcontext()
-    with stream:
-        wp.launch(kernel, dim=dim, inputs=arguments, device=wp.device_from_torch(device))
+    on_stream(kernel, dim, [i.contiguous() if isinstance(i, Tensor) else i for i in inputs], device)
 
 
 def volume_of(context: Context) -> Volume:

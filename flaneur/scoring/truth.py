@@ -24,9 +24,10 @@ from flaneur.mapping.projection import project_labels
 from flaneur.scoring.lattice import Lattice
 from flaneur.sim import Simulator
 
+PARTS = 4  # of the lattice's positions; a cell whose label is not the same by each of them is not scored
 MIN_PIXELS = 4  # a cell is scored when one pose sees the surface behind its label with that many pixels of the task's camera
 CHUNK_PIXELS = {"cpu": 1 << 19, "cuda": 1 << 23}  # rendered at a time: enough to fill a device, few enough for its memory
-METHOD = 3  # part of the key: truths made another way are not read
+METHOD = 4  # part of the key: truths made another way are not read
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Truth:
 
     voxel: Tensor  # [Z, Hm, Wm] u8
     seen: Tensor  # [2, C, Hm, Wm] bool: in the ground slab, in the object bins above it
-    settled: Tensor  # [2, Hm, Wm] bool: either half of the views alone gives the same planar label, by either projection
+    settled: Tensor  # [2, Hm, Wm] bool, by projection: every part of the positions alone gives the same planar label
     cellless: tuple[int, int, int]  # instances per scale group that own no cell
     instances: tuple[int, int, int]  # instances per scale group
 
@@ -61,7 +62,7 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
     """Render the lattice once; every view gives one vote per voxel, to the class that fills most of what it sees there.
 
     So the label is the class whose surface is largest as seen over all legal poses, and perfect evidence agrees with it.
-    Positions vote in two halves as well: where these disagree the label depends on where one happens to look from, and
+    Positions vote in PARTS parts as well: where these disagree the label depends on where one happens to look from, and
     the cell is not scored (decision 0025).
     """
     grid, lattice = grid or Grid(), lattice or Lattice()
@@ -72,7 +73,7 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
     ground = ground_heights(scene, grid).to(device)
     objects = len(classes.object_ids)  # objects come first in the class list
     layer, total = grid.cells**2, grid.bins * grid.cells**2
-    votes = torch.zeros(2, total * count, device=device)
+    votes = torch.zeros(PARTS, total * count, device=device)
     turns = lattice.headings * len(lattice.pitches)
     seen = torch.zeros(2 * count * layer, device=device)
     owners = (torch.zeros(0, dtype=torch.int64, device=device), torch.zeros(0, device=device))
@@ -87,17 +88,17 @@ def compute_truth(scene: Scene, camera: Camera, grid: Grid | None = None, lattic
         inside &= frame.depth > 0
         footprint = (frame.depth**2 / (view.fx * view.fy))[inside]  # m2 across the ray
         view_of = torch.arange(len(batch), device=device)[:, None, None].expand_as(voxel)[inside]
-        half_of = (torch.arange(start, start + len(batch), device=device) // turns % 2)[view_of]
+        part_of = (torch.arange(start, start + len(batch), device=device) // turns % PARTS)[view_of]
         voxel, label, instance = voxel[inside], frame.label[inside].long(), frame.instance[inside].long()
-        for half in range(2):
-            mine = half_of == half
-            _vote(votes[half], view_of[mine], voxel[mine], label[mine], count)
+        for part in range(PARTS):
+            mine = part_of == part
+            _vote(votes[part], view_of[mine], voxel[mine], label[mine], count)
         cell, above = voxel % layer, (voxel >= layer).long()
         _largest(seen, view_of, (above * count + label) * layer + cell, torch.ones_like(footprint))
         is_object = label < objects
         owners = _merge_owners(owners, (view_of * layer + cell)[is_object], instance[is_object], footprint[is_object], len(scene.class_id), layer)
-    labels, *halves = (_winners(v.view(total, count), grid) for v in (votes[0] + votes[1], votes[0], votes[1]))
-    truth = Truth(labels, (seen >= threshold).view(2, count, grid.cells, grid.cells), _settled(labels, halves, count), (0, 0, 0), (0, 0, 0))
+    labels, *parts = (_winners(v.view(total, count), grid) for v in (votes.sum(0), *votes))
+    truth = Truth(labels, (seen >= threshold).view(2, count, grid.cells, grid.cells), _settled(labels, parts, count), (0, 0, 0), (0, 0, 0))
     owning = _owning_instances(owners, truth.planar().flatten(), torch.from_numpy(scene.class_id.astype(np.int64)).to(device))
     lacking, present = [], []
     for g in range(len(SCALE_GROUPS)):
@@ -112,12 +113,12 @@ def _winners(votes: Tensor, grid: Grid) -> Tensor:  # [voxels, C] -> [Z, Hm, Wm]
     return torch.where(most > 0, largest, UNEXPLORED).to(torch.uint8).view(grid.bins, grid.cells, grid.cells)
 
 
-def _settled(labels: Tensor, halves: list[Tensor], count: int) -> Tensor:
-    """[2, Hm, Wm] bool by projection; a half that saw nothing of a cell has no say."""
+def _settled(labels: Tensor, parts: list[Tensor], count: int) -> Tensor:
+    """[2, Hm, Wm] bool by projection; a part that saw nothing of a cell has no say."""
     kinds = []
     for of_log_odds in (False, True):
-        whole, *parts = (project_labels(x, count, of_log_odds)[0] for x in (labels, *halves))
-        kinds.append(torch.stack([(p == whole) | (p == UNEXPLORED) for p in parts]).all(0))
+        whole, *others = (project_labels(x, count, of_log_odds)[0] for x in (labels, *parts))
+        kinds.append(torch.stack([(p == whole) | (p == UNEXPLORED) for p in others]).all(0))
     return torch.stack(kinds)
 
 

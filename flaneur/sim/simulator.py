@@ -18,8 +18,10 @@ from flaneur.sim.frame import OUTPUTS, Frame, Motion
 from flaneur.sim.light import light_preset
 from flaneur.sim.poses import sample_free, start_poses
 from flaneur.sim.shading import ShadingTables, color
-from flaneur.sim.start import start_warp
+from flaneur.sim.start import current_stream, start_warp
 from flaneur.sim.upload import SceneSet
+
+POINT_BLOCK = 32  # a thread that follows one point has long to do: few of them share a multiprocessor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +71,6 @@ class Simulator:
         across, down = -(-self.camera.width // surface.TILE_WIDTH), -(-self.camera.height // surface.TILE_HEIGHT)
         self._tiles_across, self._threads = across, across * down * surface.TILE_WIDTH * surface.TILE_HEIGHT
 
-    def _stream(self) -> wp.Stream | None:
-        return wp.stream_from_torch(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
-
     def _check(self, poses: Tensor, scene_index: Tensor | None, check: bool | None) -> tuple[Tensor, Tensor]:
         """Shapes and types always; values on the CPU or on request, because looking at them on a GPU would wait for it."""
         if poses.ndim != 2 or poses.shape[1] != 6:
@@ -104,8 +103,8 @@ class Simulator:
         self._launch(surface.place_views, count, [wp.from_torch(poses), views.origin, views.rotation])
         return views
 
-    def _launch(self, kernel: Any, dim: int | tuple[int, ...], inputs: list) -> None:
-        wp.launch(kernel, dim, inputs, device=self.wp_device, stream=self._stream(), record_tape=False)
+    def _launch(self, kernel: Any, dim: int | tuple[int, ...], inputs: list, block: int = 256) -> None:
+        wp.launch(kernel, dim, inputs, device=self.wp_device, stream=current_stream(self.device), record_tape=False, block_dim=block)
 
     def render(
         self,
@@ -183,14 +182,14 @@ class Simulator:
         blocked = torch.empty(len(poses), dtype=torch.bool, device=self.device)
         start, goal = poses[:, :3].contiguous(), targets[:, :3].contiguous()
         inputs = [self.set.table, wp.from_torch(scene_index), wp.from_torch(start, wp.vec3), wp.from_torch(goal, wp.vec3), max_step, clearance, self.low, self.high]
-        self._launch(motion.move_points, len(poses), [*inputs, wp.from_torch(end, wp.vec3), wp.from_torch(travelled), wp.from_torch(blocked)])
+        self._launch(motion.move_points, len(poses), [*inputs, wp.from_torch(end, wp.vec3), wp.from_torch(travelled), wp.from_torch(blocked)], POINT_BLOCK)
         return Motion(torch.cat([end, targets[:, 3:]], 1), travelled, blocked)
 
     def clear(self, points: Tensor, clearance: float = 0.5, scene_index: Tensor | None = None) -> Tensor:
         """Whether points [B, 3] are in the flight volume, that far from every triangle and inside none: [B] bool."""
         points, scene_index = self._points(points, scene_index)
         clear = torch.empty(len(points), dtype=torch.bool, device=self.device)
-        self._launch(motion.clear_points, len(points), [self.set.table, wp.from_torch(scene_index), wp.from_torch(points, wp.vec3), clearance, self.low, self.high, wp.from_torch(clear)])
+        self._launch(motion.clear_points, len(points), [self.set.table, wp.from_torch(scene_index), wp.from_torch(points, wp.vec3), clearance, self.low, self.high, wp.from_torch(clear)], POINT_BLOCK)
         return clear
 
     def cast(self, origins: Tensor, directions: Tensor, scene_index: Tensor | None = None) -> tuple[Tensor, Tensor]:

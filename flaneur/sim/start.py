@@ -32,7 +32,22 @@ def start_warp() -> None:
         os.close(nowhere)
 
 
-def launch(kernel: Any, dim: tuple[int, ...], inputs: list[Any], device: torch.device) -> None:
-    """Launch on torch's stream with tensors viewed in place."""
-    stream = wp.stream_from_torch(torch.cuda.current_stream(device)) if device.type == "cuda" else None
-    wp.launch(kernel, dim, [wp.from_torch(i) if isinstance(i, Tensor) else i for i in inputs], device=wp.device_from_torch(device), stream=stream, record_tape=False)
+def launch(kernel: Any, dim: tuple[int, ...], inputs: list[Any], device: torch.device, block: int = 256) -> None:
+    """Launch on torch's stream with tensors viewed in place. `block`: threads that share a multiprocessor; few where each has much to do."""
+    arguments = [wp.from_torch(i) if isinstance(i, Tensor) else i for i in inputs]
+    wp.launch(kernel, dim, arguments, device=wp.device_from_torch(device), stream=current_stream(device), record_tape=False, block_dim=block)
+
+
+def current_stream(device: torch.device) -> wp.Stream | None:
+    """Torch's current stream as Warp's; None on the CPU."""
+    return stream_of(torch.cuda.current_stream(device)) if device.type == "cuda" else None
+
+
+def stream_of(stream: torch.cuda.Stream) -> wp.Stream:
+    key = (stream.device.index, stream.cuda_stream)
+    if key not in _streams:
+        _streams[key] = wp.stream_from_torch(stream)
+    return _streams[key]
+
+
+_streams: dict[tuple[int, int], wp.Stream] = {}

@@ -11,6 +11,7 @@ import torch
 import warp as wp
 
 from flaneur.city.assets.materials import MATERIALS
+from flaneur.sim.start import launch
 
 if TYPE_CHECKING:
     from flaneur.city.scene import Scene
@@ -75,8 +76,7 @@ def surroundings(scene_set: SceneSet) -> Surroundings:
     count, n = len(scene_set.scenes), HEIGHT_CELLS
     device = scene_set.wp_device
     top = torch.empty((count, n, n), device=scene_set.device)
-    stream = wp.stream_from_torch(torch.cuda.current_stream(scene_set.device)) if scene_set.device.type == "cuda" else None
-    wp.launch(top_heights, (count, n, n), [scene_set.table.mesh, scene_set.table.size, wp.from_torch(top)], device=device, stream=stream, record_tape=False)
+    launch(top_heights, (count, n, n), [scene_set.table.mesh, scene_set.table.size, top], scene_set.device)
     pad = [torch.nn.functional.pad(top[:, None], (w // 2,) * 4, mode="replicate") for w in BLUR_CELLS]
     blurred = [torch.nn.functional.avg_pool2d(p, w, 1) for p, w in zip(pad, BLUR_CELLS, strict=True)]
     table = Surroundings()

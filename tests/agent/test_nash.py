@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference_nash import reference_weights
 
 from flaneur.agent.nash import nash_residual, nash_weights
 
@@ -23,6 +24,15 @@ def test_solves_the_bargaining_equation(seed: int, groups: int) -> None:
     assert (alpha > 0).all()
     assert nash_residual(gram, alpha) < 1e-4  # the ridge's own size
     assert (alpha @ gram @ alpha) == pytest.approx(groups, rel=1e-4)  # |G alpha|^2 = n always
+
+
+@settings(deadline=None, max_examples=60)
+@given(seeds, st.integers(1, 5), st.floats(-8, 0), st.integers(0, 31))
+def test_the_kernel_gives_what_linear_algebra_gives(seed: int, groups: int, opposed: float, left_out: int) -> None:
+    g = gradients(seed, groups)
+    g[-1] = -g[0] + 10.0**opposed * g[-1]  # from ordinary to nearly opposed
+    active = torch.tensor([not left_out >> i & 1 for i in range(groups)])
+    torch.testing.assert_close(nash_weights(g @ g.T, active), reference_weights(g @ g.T, active), rtol=1e-6, atol=0)
 
 
 @settings(deadline=None, max_examples=30)
