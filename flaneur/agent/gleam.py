@@ -44,7 +44,6 @@ class GleamNetwork(PolicyNetwork):
         self.value = ValueHead(config.latent, config.groups)
 
     def forward(self, views: Views) -> PolicyOutput:
-        kind = views.poses.dtype
         tokens = self.map_tokens(views.coarse, views.poses)
         steps = torch.cat([self.pose_features(views.poses).flatten(1), views.time[:, None]], -1)
         pose_token = self.pose_net(steps)[:, None]

@@ -30,6 +30,15 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     },
     "render": ("flaneur.cli.render:Render", "a picture, contact sheet or film of a city"),
     "view": ("flaneur.cli.render:View", "a city as a page to fly through and click on"),
+    "lens": {
+        "train": ("flaneur.cli.lens:Train", "the vision-language model that ships, on rendered cities"),
+        "evaluate": ("flaneur.cli.lens:Evaluate", "figures and model card of any evidence source"),
+        "card": ("flaneur.cli.lens:Card", "model cards from the figures of a finished run"),
+    },
+    "twin": {
+        "fit": ("flaneur.cli.twin:Fit", "a fast statistical model of an evidence source"),
+        "evaluate": ("flaneur.cli.twin:Evaluate", "how well a twin matches its model"),
+    },
     "export": ("flaneur.cli.export:Export", "a city as USD, glTF, GeoJSON, Parquet or points"),
     "train": ("flaneur.cli.train:Train", "an agent from a configuration file"),
     "evaluate": ("flaneur.cli.evaluate:Evaluate", "methods on scenes: result rows and the table"),

@@ -139,7 +139,9 @@ def _information(counts: np.ndarray) -> np.ndarray:
     return -(counts * np.log(np.maximum(counts, 1) / np.maximum(n, 1))).sum(1)
 
 
-def set_shares(memory: Memory, source: EvidenceSource, real: Samples, sims: Sequence[Simulator], pairs: int, patches: int, seed: int, lights: Sequence[str] | None, tick: Callable[[], None] | None = None) -> Memory:
+def set_shares(
+    memory: Memory, source: EvidenceSource, real: Samples, sims: Sequence[Simulator], pairs: int, patches: int, seed: int, lights: Sequence[str] | None, tick: Callable[[], None] | None = None
+) -> Memory:
     """Shares of the deviate with which errors repeat as the source's do: a few rounds of raising what is too low."""
     neutral = torch.from_numpy(memory.neutral)
     wanted = error_correlations(real, neutral)
