@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
         "pull": ("flaneur.cli.dataset:Pull", "copy from there, verified"),
     },
     "render": ("flaneur.cli.render:Render", "a picture, contact sheet or film of a city"),
-    "view": ("flaneur.cli.render:View", "a city as a page to fly through and click on"),
+    "view": ("flaneur.cli.render:View", "a page of a city (fly, click), a run or a map"),
     "lens": {
         "train": ("flaneur.cli.lens:Train", "the vision-language model that ships, on rendered cities"),
         "evaluate": ("flaneur.cli.lens:Evaluate", "figures and model card of any evidence source"),

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import warp as wp
 
-wp.config.quiet = True
-wp.init()
+from flaneur.sim.start import start_warp
+
+start_warp()
 
 UNIT = wp.constant(wp.float64(4294967296.0))  # 2^32 fixed-point steps in 1
 LARGEST = wp.constant(float(16384.0))  # |similarity| is clamped here: 65,536 pixels of it still fit in 63 bits
