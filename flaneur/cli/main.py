@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, str] | dict[str, tuple[str, str]]] = {
     "map": ("flaneur.cli.map:Map", "the semantic map of a posed RGB-D recording"),
     "experiment": ("flaneur.cli.experiment:Experiment", "a table or figure of the paper, on your cities"),
     "report": ("flaneur.cli.experiment:Report", "a page, tables and figures from results"),
-    "bench": ("flaneur.cli.bench:Bench", "how fast this machine renders and steps"),
+    "bench": ("flaneur.cli.bench:Bench", "how fast this machine renders, steps, maps, learns, plans, builds"),
     "demo": ("flaneur.cli.demo:Demo", "a city, three mappers, a table and a page"),
     "doctor": ("flaneur.cli.doctor:Doctor", "what this machine has, and what to install for what"),
     "completion": ("flaneur.cli.completion:Completion", "a script for bash, zsh or fish"),
