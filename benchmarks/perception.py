@@ -52,7 +52,8 @@ def split_of(dataset: Path) -> dict[str, list[Path]]:
         if r["split"] == "test":
             by_place.setdefault(r["place"].split("-")[0] if r["place"].startswith("synthetic") else r["place"], []).append(r["name"])
     places = sorted(by_place)
-    judge_on = [by_place[places[int(k * len(places) / HELD_OUT)]][0] for k in range(min(HELD_OUT, len(places)))]
+    count = min(HELD_OUT, len(places))
+    judge_on = [by_place[places[k * len(places) // count]][0] for k in range(count)]
     return {"train": [path[n] for n in train_on], "fit": [path[n] for n in fit_on], "held_out": [path[n] for n in judge_on]}
 
 

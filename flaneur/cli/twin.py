@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,7 @@ class Fit(Command):
             "fitted_on": names_of(fitted),
             "held_out": names_of(judged),
             "answers": len(memory.answer),
-            "match": memory.match,
+            "match": _plain(memory.match),
         }
         if self.json:
             print_json(report)
@@ -124,7 +125,7 @@ class Evaluate(Command):
 
             match = measure_match(source, twin, [sim], self.pairs, memory.patches, self.seed, LIGHTS, self.minimum, count)
         if self.json:
-            print_json({"twin": str(self.twin), "origin": memory.origin, "source": source.name, "scenes": names_of(sim), "match": match})
+            print_json({"twin": str(self.twin), "origin": memory.origin, "source": source.name, "scenes": names_of(sim), "match": _plain(match)})
         else:
             _print(match, f"{self.twin} ({memory.origin}) against {source.name}, {len(sim.scenes)} scenes")
 
@@ -134,6 +135,11 @@ def _check(pairs: int, patches: int, image: int) -> None:
         raise UserError(f"--pairs {pairs}: at least 1 is needed")
     if patches < 1 or image % patches:
         raise UserError(f"--image {image}: must be a multiple of the twin's {patches} patches across the view")
+
+
+def _plain(match: dict[str, Any]) -> dict[str, Any]:
+    """JSON knows no NaN: null where too few patches were seen to compare."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in match.items()}
 
 
 def _print(match: dict[str, Any], title: str) -> None:

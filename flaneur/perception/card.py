@@ -42,7 +42,7 @@ def read_figures(path: Path) -> list[dict[str, Any]]:
         for field in NEEDED:
             if field not in figures:
                 raise UserError(f"{path}: field '{field}' is missing; give the JSON that flaneur lens evaluate or benchmarks/perception.py wrote")
-    return found
+    return sorted(found, key=lambda figures: figures["source"])
 
 
 def _of_run(document: dict[str, Any], stem: str) -> dict[str, Any]:

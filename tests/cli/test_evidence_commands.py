@@ -85,6 +85,8 @@ def test_a_twin_is_fitted_and_measured(folder, tmp_path, capsys):
     assert fit["fitted_on"] == ["tiny-0"] and fit["held_out"] == ["tiny-1"] and fit["match"]["rows"] > 0
     again = run(capsys, "twin", "evaluate", twin, "--source", "twin:easy", "--scenes", folder / "city1", *PAIRS)
     assert again["match"] == fit["match"] and again["origin"].startswith("fitted to")
+    few = run(capsys, "twin", "evaluate", twin, "--source", "twin:easy", "--scenes", folder / "city1", *PAIRS, "--minimum", 10**9)
+    assert few["match"]["rows"] == 0 and few["match"]["total_variation_macro"] is None
     assert main(["twin", "evaluate", str(twin), "--source", "twin:easy", "--scenes", str(folder / "city1"), *PAIRS]) == 0
     assert "total variation macro" in capsys.readouterr().out
 
