@@ -13,80 +13,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from flaneur.agent.policy import decide, observe
-from flaneur.agent.training import TrainConfig, Trainer
-from flaneur.configuration import load_config, to_values
-from flaneur.env.semantic import SemanticEnv
-from flaneur.evaluation.setup import TaskConfig, World, load_world
-from flaneur.geometry import camera_to_world
+from flaneur.agent.bench import bench_inference, bench_training
+from flaneur.agent.training import TrainConfig
+from flaneur.configuration import load_config
+from flaneur.env.bench import step_rate
+from flaneur.evaluation.setup import TaskConfig, load_world
 from flaneur.planners import RandomGoals
 from flaneur.sim.bench import machine
-
-
-def timed(work: Callable[[], object], device: torch.device, repeats: int) -> float:
-    """Seconds of one call, the mean over repeats."""
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    wait()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        work()
-    wait()
-    return (time.perf_counter() - start) / repeats
-
-
-def train(world: World, config: TrainConfig, updates: int, folder: Path) -> dict[str, Any]:
-    env = world.env(config.num_envs, config.seed, cell_credit=config.credit_grid)
-    trainer = Trainer(config, env, None, folder, {})
-    env.reset(stagger=True)
-    for _ in range(2):
-        trainer.update()
-    per_update = config.rollout * config.num_envs
-    rollout = timed(lambda: trainer.collector.collect(config.rollout), env.device, updates)
-    whole = timed(trainer.update, env.device, updates)
-    return {
-        "steps_per_second": round(per_update / whole, 1), "rollout_s": round(rollout, 4), "update_s": round(whole - rollout, 4), "steps_per_update": per_update,
-        "parameters": sum(p.numel() for p in trainer.network.parameters()), "peak_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2) if env.device.type == "cuda" else None,
-        "config": to_values(config),
-    }  # fmt: skip
-
-
-def infer(world: World, config: TrainConfig, folder: Path) -> dict[str, Any]:
-    env = world.env(1, 0)
-    trainer = Trainer(replace(config, num_envs=1, rollout=1, cell_credit=False), env, None, folder, {})
-    network = trainer.network.eval()
-    env.reset()
-    frame, similarity = env.frame, env._look()
-    matrix = camera_to_world(env.poses)
-
-    @torch.no_grad()
-    def step() -> None:
-        decision = decide(network, observe(env.observation(), network), trainer.sampling, 1.0, "expected")
-        env.map.fuse(decision.beta)
-        env.map.accumulate(frame.depth, similarity, matrix, env.config.camera)
-
-    timed(step, env.device, 10)
-    return {"map_and_policy_ms": round(1e3 * timed(step, env.device, 200), 3)}
-
-
-def step_rate(env: SemanticEnv, seconds: float) -> dict[str, Any]:
-    planner = RandomGoals()
-    env.reset()
-    planner.reset(range(env.num_envs))
-
-    def step() -> None:
-        env.step(planner.plan(env.context())[0])
-
-    once = timed(step, env.device, 10)
-    repeats = max(10, int(seconds / once))
-    return {"envs": env.num_envs, "steps_per_second": round(env.num_envs / timed(step, env.device, repeats), 1)}
 
 
 def main() -> None:
@@ -104,7 +43,6 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--updates", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--folder", type=Path, default=Path("out/bench-agent"))
     parser.add_argument("--out", type=Path, default=None, help="JSON lines, appended")
     a = parser.parse_args()
     config = load_config(TrainConfig, a.config)
@@ -112,11 +50,11 @@ def main() -> None:
     world = load_world(a.scenes, TaskConfig(image=a.image, lattice=a.lattice, evidence=a.evidence), a.split, a.limit, a.device)
     row: dict[str, Any] = {"what": a.what, "image": a.image, "evidence": world.source.name, "scenes": len(world.scenes), "machine": machine(torch.device(a.device))}
     if a.what == "train":
-        row |= train(world, config, a.updates, a.folder)
+        row |= bench_training(world.env(config.num_envs, config.seed, cell_credit=config.credit_grid), config, a.updates)
     elif a.what == "infer":
-        row |= infer(world, config, a.folder)
+        row |= bench_inference(world.env(1, 0), config)
     else:
-        row |= step_rate(world.env(config.num_envs, 0), a.seconds)
+        row |= step_rate(world.env(config.num_envs, 0), RandomGoals(), a.seconds)
     print(json.dumps(row), flush=True)
     if a.out:
         a.out.parent.mkdir(parents=True, exist_ok=True)

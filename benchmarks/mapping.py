@@ -23,6 +23,7 @@ import torch
 from flaneur.city.scene import Scene
 from flaneur.classes import load_classes
 from flaneur.env import EnvConfig, SemanticEnv
+from flaneur.env.bench import step_rate
 from flaneur.geometry import Camera, Grid, camera_to_world
 from flaneur.mapping import UNEXPLORED, MapConfig, SemanticMap
 from flaneur.perception import Oracle, Twin, make_view
@@ -91,20 +92,6 @@ def make_env(scene: Scene, folder: Path, camera: Camera, device: str, evidence: 
     return SemanticEnv([scene], [truth], source, EnvConfig(num_envs=num_envs, camera=camera, reward="ccr"), device)
 
 
-def step_rate(env: SemanticEnv, steps: int) -> dict[str, Any]:
-    planner = Lawnmower()
-    env.reset()
-    for _ in range(16):
-        env.step(planner.plan(env.context())[0])
-    wall, cpu = time.perf_counter(), time.process_time()
-    for _ in range(steps):
-        env.step(planner.plan(env.context())[0])
-    if env.device.type == "cuda":
-        torch.cuda.synchronize(env.device)
-    count = steps * env.num_envs
-    return {"num_envs": env.num_envs, "steps_per_second": round(count / (time.perf_counter() - wall), 1), "steps_per_cpu_second": round(count / (time.process_time() - cpu), 1)}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("sweep", "ceiling", "planners", "step", "memory"))
@@ -137,7 +124,7 @@ def main() -> None:
             env = make_env(scene, folder, camera, a.device, a.evidence)
             rows += [common | {"evidence": env.source.name} | episode(env, p, k) for p in (RandomGoals(), Lawnmower(), NearestFrontier()) for k in range(a.starts)]
         else:
-            rows.append(common | step_rate(make_env(scene, folder, camera, a.device, a.evidence, a.envs), a.steps))
+            rows.append(common | step_rate(make_env(scene, folder, camera, a.device, a.evidence, a.envs), Lawnmower(), steps=a.steps))
     machine = {"machine": platform.machine(), "device": a.device if a.device == "cpu" else torch.cuda.get_device_name(), "threads": torch.get_num_threads(), "pixels": a.pixels}
     a.out.parent.mkdir(parents=True, exist_ok=True)
     with open(a.out, "a", encoding="utf-8") as file:

@@ -28,8 +28,8 @@ from flaneur.city.scene import Scene
 from flaneur.geometry import Camera
 from flaneur.perception.base import LIGHTS, EvidenceSource
 from flaneur.perception.lens import Lens, LensConfig
-from flaneur.perception.lens_train import LensTrainConfig, train
-from flaneur.perception.reliability import detection, look, plainly_visible, summary
+from flaneur.perception.lens_train import LensTrainConfig, train_to_file
+from flaneur.perception.reliability import detection, judge, look, plainly_visible
 from flaneur.perception.twin_fit import fit_and_report
 from flaneur.perception.twin_memory import Memory, MemoryTwin
 from flaneur.sim import Simulator
@@ -52,7 +52,8 @@ def split_of(dataset: Path) -> dict[str, list[Path]]:
         if r["split"] == "test":
             by_place.setdefault(r["place"].split("-")[0] if r["place"].startswith("synthetic") else r["place"], []).append(r["name"])
     places = sorted(by_place)
-    judge_on = [by_place[places[int(k * len(places) / HELD_OUT)]][0] for k in range(min(HELD_OUT, len(places)))]
+    count = min(HELD_OUT, len(places))
+    judge_on = [by_place[places[k * len(places) // count]][0] for k in range(count)]
     return {"train": [path[n] for n in train_on], "fit": [path[n] for n in fit_on], "held_out": [path[n] for n in judge_on]}
 
 
@@ -106,31 +107,16 @@ class Run:
         network = TINY if a.tiny else LensConfig()
         config = LensTrainConfig(network, views, without=without, seconds=0.0 if a.steps else share * self.left, steps=a.steps or 1, batch=a.batch, views_per_scene=a.poses)
         sim.set_light("day")
-        began, last = time.perf_counter(), [0, 0, 0.0]
 
         def note(step: int, total: int, loss: float) -> None:
-            last[:] = [step, total, loss]
             if step % 200 == 1 or step >= total:
                 self.say(f"  {views} step {step} of {total}, loss {loss:.4f}")
 
-        lens = train(sim, config, note)
+        train_to_file(sim, config, path, note)
         sim.set_light("day")
-        lens.save(path)
-        record = {
-            "steps": last[0],
-            "batch": a.batch,
-            "final_loss": round(last[2], 4),
-            "seconds": round(time.perf_counter() - began, 1),
-            "without": without,
-            "parameters": sum(p.numel() for p in lens.network.parameters()),
-        }
-        path.with_suffix(".training.json").write_text(json.dumps(record) + "\n", "utf-8")
 
     def judge(self, source: EvidenceSource) -> dict[str, Any]:
-        views = self.a.views
-        ordinary = look(source, [self.sim("held_out")], views, False, ["day"], seed=5)
-        everywhere = look(source, [self.sim("held_out")], max(views // 4, 4), True, LIGHTS, seed=6)
-        return {"source": source.name, "views": {"ordinary": views, "everywhere": max(views // 4, 4) * len(LIGHTS)}} | summary(ordinary, everywhere, self.classes)
+        return judge(source, [self.sim("held_out")], self.a.views)
 
     @property
     def classes(self) -> Any:

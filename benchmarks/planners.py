@@ -13,52 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import statistics
-import time
 from pathlib import Path
 
 import torch
 
 from flaneur.city.scene import Scene
-from flaneur.env import EnvConfig, SemanticEnv
+from flaneur.env import EnvConfig
+from flaneur.env.bench import bench_environment
 from flaneur.evaluation.methods import make_planner
 from flaneur.geometry import Camera
 from flaneur.perception import Twin
-from flaneur.scoring import Lattice, compute_truth
-
-METHODS = ("random", "nearest_frontier", "uncertainty", "zhang", "rayfronts", "activesgm")
-
-
-def measure(method: str, env: SemanticEnv, steps: int) -> dict:
-    b = env.num_envs
-    env.reset([0] * b, [k % env.config.starts for k in range(b)])
-    planner = make_planner(method, env)
-    planner.reset(list(range(b)))
-    wait = torch.cuda.synchronize if env.device.type == "cuda" else lambda: None
-    plan, cpu, choice, whole = [], [], [], []
-    last = None
-    for k in range(steps + 1):
-        context = env.context()
-        wait()
-        started, begun = time.perf_counter(), time.process_time()
-        goal, beta = planner.plan(context)
-        wait()
-        planned, ended = time.perf_counter(), time.process_time()
-        env.step(goal, beta)
-        wait()
-        if k > 0:  # the first step compiles kernels
-            plan.append(1e3 * (planned - started))
-            cpu.append(1e3 * (ended - begun))
-            whole.append(1e3 * (time.perf_counter() - started))
-            if last is None or not torch.equal(last, goal):
-                choice.append((plan[-1], cpu[-1]))
-        last = goal.clone()
-    mean = lambda values: round(statistics.mean(values), 2) if values else None  # noqa: E731
-    return {
-        "method": method, "batch": b, "steps": steps, "choices": len(choice),
-        "plan_ms_per_step": mean(plan), "plan_cpu_ms_per_step": mean(cpu), "plan_ms_per_choice": mean([c[0] for c in choice]), "plan_cpu_ms_per_choice": mean([c[1] for c in choice]),
-        "plan_ms_worst": round(max(plan), 2), "plan_and_step_ms": mean(whole),
-    }  # fmt: skip
+from flaneur.planners.bench import METHODS, plan_time
 
 
 def main() -> None:
@@ -73,13 +38,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     scene, camera = Scene.load(arguments.scene), Camera.from_fov(arguments.image, arguments.image)
-    # Scores play no part here, so what is scored may come from very few poses.
-    truth = compute_truth(scene, camera, lattice=Lattice(spacing=50.0, altitudes=(20.0,), headings=4, pitches=(-60.0,), coarsen=1))
     rows = []
     for batch in arguments.batches:
-        env = SemanticEnv([scene], [truth], Twin.named("easy", scene.classes), EnvConfig(num_envs=batch, camera=camera, episode_length=arguments.steps + 2), arguments.device)
+        config = EnvConfig(num_envs=batch, camera=camera, episode_length=arguments.steps + 2)
+        env = bench_environment([scene], Twin.named("easy", scene.classes), config, arguments.device)
         for method in arguments.methods:
-            rows.append(measure(method, env, arguments.steps))
+            rows.append(plan_time(method, make_planner(method, env), env, arguments.steps))
             print(json.dumps(rows[-1]), flush=True)
     out = {"benchmark": "planners", "machine": arguments.machine, "device": arguments.device, "threads": torch.get_num_threads(), "scene": scene.name, "image": arguments.image, "rows": rows}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`flaneur render` and `flaneur view`: pictures, films and pages of a city."""
+"""`flaneur render` and `flaneur view`: pictures and films of a city; pages of cities, runs and maps."""
 
 from __future__ import annotations
 
@@ -74,23 +74,44 @@ class Render(Command):
 
 @dataclass
 class View(Command):
-    """A page that shows a city in 3-D: layers on and off, click an object for its annotation. Needs no network.
+    """One self-contained page of a city (3-D: fly, click objects), a training run (curves) or a map. Needs no network.
 
-    Example: flaneur view out/town --out town.html
+    Examples:
+      flaneur view out/town --out town.html
+      flaneur view runs/full                          curves of a run of flaneur train
+      flaneur view out/street                         what flaneur map wrote
     """
 
-    scene: tyro.conf.Positional[Path]
-    """Folder of a built city."""
+    path: tyro.conf.Positional[Path]
+    """Folder of a city, of a run or of a map; or a saved map (.npz)."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
-    """HTML file; default: view.html in the city's folder."""
+    """HTML file; default: view.html in the folder, or the map's name beside it."""
 
     def run(self) -> None:
-        from flaneur.city.scene import Scene
-        from flaneur.sim.viewer import write_viewer
+        from flaneur.page import write_page
 
-        out = self.out or self.scene / "view.html"
-        size = write_viewer(Scene.load(self.scene), out)
-        print_json({"out": str(out), "bytes": size}) if self.json else print(f"{out}: {size / 1e6:.1f} MB; open it in a browser")
+        out = self.out or (self.path / "view.html" if self.path.is_dir() else self.path.with_suffix(".html"))
+        kind, page = _page(self.path)
+        size = write_page(out, page)
+        print_json({"kind": kind, "out": str(out), "bytes": size}) if self.json else print(f"{out}: {kind}, {size / 1e6:.1f} MB; open it in a browser")
+
+
+def _page(path: Path) -> tuple[str, str]:
+    """What lies at a path, and its page."""
+    if (path / "scene.json").is_file():
+        from flaneur.city.scene import Scene
+        from flaneur.sim.viewer import viewer_html
+
+        return "city", viewer_html(Scene.load(path))
+    if (path / "curve.jsonl").is_file() or (path / "about.json").is_file():
+        from flaneur.agent.run_page import run_html
+
+        return "run", run_html(path)
+    if (path / "map.npz").is_file() or (path.is_file() and path.suffix == ".npz"):
+        from flaneur.mapping.map_page import map_html
+
+        return "map", map_html(path)
+    raise UserError(f"{path}: {'nothing to view' if path.exists() else 'no such folder'}; give a city (scene.json), a run of flaneur train (curve.jsonl) or a map of flaneur map (map.npz)")
 
 
 def _pose(text: str, device):

@@ -79,7 +79,7 @@ class Lens(VisionLanguageSource):
     def __init__(self, network: LensNetwork, texts: dict[str, Tensor], classes: ClassList, device: str | torch.device = "cpu", class_mean: Tensor | None = None) -> None:
         super().__init__(classes, device)
         # The weights stay float32, whose running statistics bfloat16 would spoil; autocast makes the halves.
-        self.network, self._texts = network.to(self.device, memory_format=torch.channels_last).eval(), texts
+        self.network, self._texts = network.to(self.device, memory_format=torch.channels_last).eval(), texts  # pyright: ignore[reportCallIssue]  (stubs)
         self.logit_scale = float(network.scale.detach())
         self.name = "lens" if network.config.views == "ordinary" else f"lens-{network.config.views}"
         self.class_mean = class_mean

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -138,7 +140,7 @@ def train(
         raise UserError(f"lens training, field 'without': unknown class '{odd[0]}'; known are {', '.join(classes.names)}")
     torch.manual_seed(config.seed)
     pool = ViewPool(sim, config, torch.Generator().manual_seed(config.seed))
-    network = LensNetwork(replace(config.network, views=config.views)).to(device, memory_format=torch.channels_last).train()
+    network = LensNetwork(replace(config.network, views=config.views)).to(device, memory_format=torch.channels_last).train()  # pyright: ignore[reportCallIssue]  (stubs)
     prompts, owner = prompt_list(classes)
     texts, owner = embed_sentences(prompts).to(device), owner.to(device)
     seen = torch.ones(len(classes), device=device)
@@ -180,6 +182,32 @@ def train(
                 raise FloatingPointError(f"the loss is {value} at step {step}")
             progress(step, total, value)
     return Lens(network.eval(), dict(zip(prompts, texts.cpu(), strict=True)), classes, device)
+
+
+def train_to_file(sim: Simulator, config: LensTrainConfig, path: Path, progress: Callable[[int, int, float], Any] | None = None) -> dict[str, Any]:
+    """Train and save; what the model card says about the training is returned and written beside as PATH.training.json."""
+    began, last = time.perf_counter(), (0, 0, math.nan)
+
+    def note(step: int, total: int, loss: float) -> None:
+        nonlocal last
+        last = (step, total, loss)
+        if progress is not None:
+            progress(step, total, loss)
+
+    lens = train(sim, config, note)
+    lens.save(path)
+    record = {
+        "steps": last[0], "batch": config.batch, "final_loss": round(last[2], 4), "seconds": round(time.perf_counter() - began, 1), "views": config.views, "without": list(config.without),
+        "seed": config.seed, "scenes": len(sim.scenes), "parameters": sum(p.numel() for p in lens.network.parameters()),
+    }  # fmt: skip
+    temporary = path.with_name(f".{path.name}.training.part")
+    temporary.write_text(json.dumps(record) + "\n", "utf-8")
+    temporary.replace(training_record(path))
+    return record
+
+
+def training_record(path: Path) -> Path:
+    return path.with_suffix(".training.json")
 
 
 def _schedule(step: int, total: int) -> float:

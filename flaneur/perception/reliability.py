@@ -39,7 +39,7 @@ class Seen:
     logit_scale: float
 
     def where(self, keep: np.ndarray) -> Seen:
-        return Seen(*(getattr(self, f.name)[keep] for f in fields(self) if f.name != "logit_scale"), self.logit_scale)
+        return Seen(*(getattr(self, f.name)[keep] for f in fields(self) if f.name != "logit_scale"), self.logit_scale)  # pyright: ignore[reportCallIssue]
 
     def __len__(self) -> int:
         return len(self.label)
@@ -87,7 +87,7 @@ def look(
                     tick()
         sim.set_light(before[0] if len(set(before)) == 1 else None)
     parts = [torch.cat(column).cpu().numpy() for column in zip(*rows, strict=True)]
-    return Seen(*parts, source.logit_scale)
+    return Seen(*parts, source.logit_scale)  # pyright: ignore[reportCallIssue]
 
 
 def _objects(source: EvidenceSource, view: Any, instances: int, is_object: Tensor) -> list[Tensor]:
@@ -145,6 +145,16 @@ def by_class_and_distance(seen: Seen, classes: ClassList) -> dict[str, dict[str,
     return out
 
 
+def by_distance_and_size(seen: Seen, classes: ClassList) -> dict[str, dict[str, Any]]:
+    """The same by scale group over distance x apparent size: what is small because it is far apart from what is small."""
+    group, far, across = classes.group_index[seen.label], np.digitize(seen.distance, DISTANCE_EDGES), np.digitize(seen.size, SIZE_EDGES)
+    out = {}
+    for g, name in enumerate(SCALE_GROUPS):
+        tables = [_shares(seen, [(group == g) & (far == d) & (across == s) for s in range(len(SIZE_EDGES) + 1)]) for d in range(len(DISTANCE_EDGES) + 1)]
+        out[name] = {k: [t[k] for t in tables] for k in tables[0]}
+    return out
+
+
 def plainly_visible(seen: Seen, near: float = 3.0, far: float = 30.0, across: float = 12.0) -> Seen:
     """Objects within what ordinary views are about, and at least `across` pixels across."""
     return seen.where((seen.distance >= near) & (seen.distance <= far) & (seen.size >= across))
@@ -171,8 +181,25 @@ def summary(ordinary: Seen, everywhere: Seen, classes: ClassList) -> dict[str, A
         "mean_class_accuracy": round(float(np.mean(list(per_class.values()))), 4) if per_class else None, "class_accuracy": per_class, "objects": len(clear), "enough": ENOUGH,
         "sure": SURE, "ordinary_confusion": confusion(clear, classes), "everywhere_objects": len(everywhere), "everywhere_right": _share(everywhere.right),
         "everywhere_sure_and_wrong": _share(everywhere.sure_and_wrong), "shares": share_table(everywhere, classes), "by_class_and_distance": by_class_and_distance(everywhere, classes),
-        "distance_bins": _names(DISTANCE_EDGES, " m"), "confusion": confusion(everywhere, classes), "classes": list(classes.names),
+        "by_distance_and_size": by_distance_and_size(everywhere, classes), "distance_bins": _names(DISTANCE_EDGES, " m"), "size_bins": _names(SIZE_EDGES, " px"),
+        "confusion": confusion(everywhere, classes), "classes": list(classes.names),
     }  # fmt: skip
+
+
+def judge(source: EvidenceSource, sims: Sequence[Simulator], views: int = 128, seed: int = 5, tick: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """What the model card says about a source, from `views` ordinary views of every scene and a quarter as many from everywhere in each light."""
+    elsewhere = max(views // 4, 4)
+    done, total = 0, (1 + len(LIGHTS)) * sum(len(s.scenes) for s in sims)
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        if tick is not None:
+            tick(done, total)
+
+    ordinary = look(source, sims, views, False, ["day"], seed, tick=count)
+    everywhere = look(source, sims, elsewhere, True, LIGHTS, seed + 1, tick=count)
+    return {"source": source.name, "views": {"ordinary": views, "everywhere": elsewhere * len(LIGHTS)}} | summary(ordinary, everywhere, sims[0].scenes[0].classes)
 
 
 def confusion(seen: Seen, classes: ClassList) -> list[list[int]]:

@@ -60,6 +60,17 @@ def rate(work: Callable[[], object], units: int, device: torch.device, seconds: 
     return best
 
 
+def timed(work: Callable[[], object], device: torch.device, repeats: int) -> float:
+    """Seconds of wall clock of one call, the mean over repeats."""
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    wait()
+    return (time.perf_counter() - start) / repeats
+
+
 def bench_views(sim: Simulator, views: int, seed: int = 1) -> tuple[Tensor, Tensor]:
     """Poses [views, 6] and scenes [views]: half at eye level, half above the roofs' feet looking down."""
     generator = np.random.default_rng(seed)

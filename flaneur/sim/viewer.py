@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
-import os
-import tempfile
 import zlib
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flaneur.city.assets.materials import MATERIALS, TILE_SIZE
 from flaneur.errors import UserError
+from flaneur.page import as_script
 from flaneur.sim.texture import packed_tiles
 
 if TYPE_CHECKING:
@@ -121,22 +118,5 @@ def viewer_html(scene: Scene) -> str:
     if not len(scene.instances):
         raise UserError(f"scene '{scene.name}': holds no instances; build it again")
     header, data = _describe(scene)
-    # "</" would end the script element that carries the header.
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
     template = (resources.files("flaneur") / "data" / TEMPLATE).read_text("utf-8")
-    return template.replace("__HEADER__", text).replace("__DATA__", data)
-
-
-def write_viewer(scene: Scene, path: Path) -> int:
-    """Write the page beside `path`, then rename; returns its size in bytes."""
-    path, page = Path(path), viewer_html(scene).encode("utf-8")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=".html", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(page)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot write the page ({error.strerror}); name a folder that can be written") from None
-    return len(page)
+    return template.replace("__HEADER__", as_script(header)).replace("__DATA__", data)

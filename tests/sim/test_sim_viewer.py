@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 
 from flaneur.errors import UserError
-from flaneur.sim.viewer import viewer_html, write_viewer
+from flaneur.page import write_page
+from flaneur.sim.viewer import viewer_html
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -23,7 +24,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def page(tiny_scene, tmp_path_factory):
     path = tmp_path_factory.mktemp("viewer") / "scene.html"
     scene = tiny_scene(0)
-    assert write_viewer(scene, path) == path.stat().st_size
+    assert write_page(path, viewer_html(scene)) == path.stat().st_size
     return scene, path
 
 
