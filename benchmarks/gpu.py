@@ -18,17 +18,35 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from agent import infer, step_rate, timed, train
-from planners import METHODS
-from planners import measure as measure_planner
 
+from flaneur.agent.bench import bench_inference, bench_training
 from flaneur.agent.training import TrainConfig
 from flaneur.configuration import load_config
+from flaneur.env import Context
+from flaneur.env.bench import step_rate
+from flaneur.evaluation.methods import make_planner
 from flaneur.evaluation.setup import TaskConfig, World, load_world, scene_folders, with_evidence
 from flaneur.geometry import camera_to_world
+from flaneur.planners.bench import METHODS, plan_time
 from flaneur.sim import Simulator, bench
+from flaneur.sim.bench import timed
 
 SECTIONS = ("render", "sensor", "load", "map", "env", "lens", "infer", "train", "planners")
+
+
+class FarGoals:
+    """Goals drawn beforehand, each held for a while: what a step costs without a planner."""
+
+    def __init__(self, envs: int, device: torch.device) -> None:
+        draw = torch.rand(16, envs, 5, generator=torch.Generator().manual_seed(0)) * torch.tensor([200.0, 200.0, 60.0, 6.28, 0.0]) + torch.tensor([0.0, 0.0, 2.0, 0.0, -0.5])
+        self.goals, self.turn = draw.to(device), 0
+
+    def reset(self, env_ids: object) -> None:
+        self.turn = 0
+
+    def plan(self, context: Context) -> tuple[torch.Tensor, None]:
+        self.turn += 1
+        return self.goals[self.turn // 16 % len(self.goals)], None
 
 
 class Bars:
@@ -121,10 +139,10 @@ class Run:
         out: dict[str, Any] = {}
         for image, envs, bar in ((256, 64, 6_000), (256, 256, 8_000), (128, 256, 20_000)):
             env = self.world(image).env(envs, 0)
-            figures = step_rate(env, self.a.seconds)
+            figures = step_rate(env, FarGoals(envs, self.device), self.a.seconds)
             self.bars.least(f"semantic environment, {self.a.evidence}, {image} pixels, {envs} environments, steps/s", figures["steps_per_second"], bar)
-            planner_free = torch.cat([env.poses[:, :3] + 3.0, env.poses[:, 5:6], env.poses[:, 4:5]], 1)
-            out[f"{image}x{envs}"] = figures | {"kernels_ms": _profile(lambda env=env, goal=planner_free: env.step(goal))}
+            goal = torch.cat([env.poses[:, :3] + 3.0, env.poses[:, 5:6], env.poses[:, 4:5]], 1)
+            out[f"{image}x{envs}"] = figures | {"kernels_ms": _profile(lambda env=env, goal=goal: env.step(goal))}
             del env
             torch.cuda.empty_cache()
         return out
@@ -133,12 +151,12 @@ class Run:
         if self.a.lens is None:
             return {"skipped": "no --lens"}
         env = with_evidence(self.world(256), f"lens:{self.a.lens}").env(64, 0)
-        figures = step_rate(env, self.a.seconds)
+        figures = step_rate(env, FarGoals(64, self.device), self.a.seconds)
         self.bars.least("semantic environment, Lens on RGB, 256 pixels, 64 environments, steps/s", figures["steps_per_second"], 1_500)
         return figures
 
     def infer(self) -> dict[str, Any]:
-        figures = infer(self.world(256), self.config(), self.a.folder / "infer")
+        figures = bench_inference(self.world(256).env(1, 0), self.config())
         self.bars.most("map update and policy of one environment, ms", figures["map_and_policy_ms"], 4)
         return figures
 
@@ -149,7 +167,9 @@ class Run:
         out: dict[str, Any] = {}
         for image, bar in ((256, 3_500), (128, 6_000)):
             torch.cuda.reset_peak_memory_stats()
-            figures = train(self.world(image), replace(self.config(), validate_every=0), 3, self.a.folder / f"train{image}")
+            config = replace(self.config(), validate_every=0)
+            env = self.world(image).env(config.num_envs, 0, cell_credit=config.credit_grid, final_scores=False)
+            figures = bench_training(env, config, 4)
             self.bars.least(f"training of the full model, {self.a.evidence}, {image} pixels, steps/s", figures["steps_per_second"], bar)
             out[str(image)] = figures
             torch.cuda.empty_cache()
@@ -160,7 +180,7 @@ class Run:
         for batch, bar in ((1, 40.0), (64, 1.7)):
             env = self.world(256).env(batch, 0)
             for method in METHODS:
-                row = measure_planner(method, env, self.a.planner_steps)
+                row = plan_time(method, make_planner(method, env), env, self.a.planner_steps)
                 rows.append(row)
                 if method in ("uncertainty", "zhang", "rayfronts", "activesgm"):
                     self.bars.most(f"{method}, plan and step, batch {batch}, ms per environment", row["plan_and_step_ms"] / batch, bar)
@@ -200,7 +220,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="per figure")
     parser.add_argument("--planner-steps", type=int, default=24)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
-    parser.add_argument("--folder", type=Path, default=Path("out/bench-gpu"))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gpu.json")
     a = parser.parse_args()
     if not torch.cuda.is_available():

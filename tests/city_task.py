@@ -15,13 +15,13 @@ CAMERA = Camera.from_fov(64, 64)
 LATTICE = Lattice(spacing=40.0, altitudes=(2.0, 20.0, 60.0), headings=4, pitches=(0.0, -60.0), coarsen=1)
 
 
-@lru_cache(maxsize=2)
-def scene_and_truth(seed: int = 0):
+@lru_cache(maxsize=4)
+def scene_and_truth(seed: int = 0, device: str = "cpu"):
     scene = tiny_scene(seed)
-    return scene, compute_truth(scene, CAMERA, lattice=LATTICE)
+    return scene, compute_truth(scene, CAMERA, lattice=LATTICE, device=device)
 
 
-def small_env(num_envs: int = 1, seeds: tuple[int, ...] = (0,), source=None, seed: int = 0, **config) -> SemanticEnv:
-    pairs = [scene_and_truth(s) for s in seeds]
+def small_env(num_envs: int = 1, seeds: tuple[int, ...] = (0,), source=None, seed: int = 0, device: str = "cpu", **config) -> SemanticEnv:
+    pairs = [scene_and_truth(s, device) for s in seeds]
     scenes, truths = [p[0] for p in pairs], [p[1] for p in pairs]
-    return SemanticEnv(scenes, truths, source or Oracle(scenes[0].classes), EnvConfig(num_envs=num_envs, camera=CAMERA, **config), seed=seed)
+    return SemanticEnv(scenes, truths, source or Oracle(scenes[0].classes), EnvConfig(num_envs=num_envs, camera=CAMERA, **config), device, seed)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from flaneur.agent.network import PolicyNetwork
 from flaneur.agent.policy import decide, observe
 from flaneur.agent.training import TrainConfig, Trainer
 from flaneur.configuration import to_values
@@ -16,6 +18,7 @@ from flaneur.env.bench import peak_gb
 from flaneur.env.semantic import SemanticEnv
 from flaneur.geometry import camera_to_world
 from flaneur.sim.bench import timed
+from flaneur.sim.recorded import Recorded
 
 
 def bench_training(env: SemanticEnv, config: TrainConfig, updates: int) -> dict[str, Any]:
@@ -38,17 +41,26 @@ def bench_inference(env: SemanticEnv, config: TrainConfig, repeats: int = 200) -
     """Map update and policy of one environment, without rendering and without evidence."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(replace(config, num_envs=1, rollout=1, cell_credit=False), env, None, Path(folder), {})
-        network = trainer.network.eval()
-        env.reset()
-        depth, similarity = env.frame.depth, env._look()
-        assert depth is not None
-        matrix = camera_to_world(env.poses)
+    env.reset()
+    network, depth, similarity = trainer.network.eval(), env.frame.depth, env._look()
+    assert depth is not None
+    matrix, choose = camera_to_world(env.poses), Recorded(lambda: _act(network, env, trainer.sampling), env.device, generators=[trainer.sampling])
 
-        @torch.no_grad()
-        def step() -> None:
-            decision = decide(network, observe(env.observation(), network), trainer.sampling, 1.0, "expected")
-            env.map.fuse(decision.beta)
-            env.map.accumulate(depth, similarity, matrix, env.config.camera)
+    def take() -> None:
+        env._fuse_now()
+        env.map.accumulate(depth, similarity, matrix, env.config.camera)
 
-        timed(step, env.device, 10)
-        return {"map_and_policy_ms": round(1e3 * timed(step, env.device, repeats), 3)}
+    update = Recorded(take, env.device)
+
+    def step() -> None:
+        env._take(*choose())
+        update()
+
+    timed(step, env.device, 10)
+    return {"map_and_policy_ms": round(1e3 * timed(step, env.device, repeats), 3)}
+
+
+@torch.no_grad()
+def _act(network: PolicyNetwork, env: SemanticEnv, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    decision = decide(network, observe(env.observation(), network), generator, 1.0, "expected")
+    return decision.goal, decision.beta

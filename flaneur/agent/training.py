@@ -36,7 +36,7 @@ class TrainConfig:
     motion: MotionSpace = field(default_factory=MotionSpace)
     steps: int = 384_000  # environment steps in all: the paper's 10^3 episodes
     num_envs: int = 64
-    rollout: int = 16  # steps per environment and update
+    rollout: int = 32  # steps per environment and update
     reward_scale: float = 10.0
     reward_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)  # of the groups' gains: small, medium, large
     decay: bool = True  # the learning rate falls linearly to zero

@@ -28,9 +28,9 @@ SPLITS: dict[str, tuple[float, ...]] = {
     "share": (0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 0.99), "second": (0.02, 0.06, 0.12, 0.2, 0.3, 0.4), "rival": tuple(k + 0.5 for k in range(len(GROUPS))),
     "light": (0.5, 1.5, 2.5), "height": (3.0, 6.0, 12.0, 20.0, 30.0, 45.0),
 }  # fmt: skip
-LEAF = 120  # patches at least
+LEAF = 250  # patches at least
 DEPTH = 12
-BANK = 48_000  # answers kept in all
+BANK = 96_000  # answers kept in all
 ROUNDS = 4  # of setting the shares of the deviate
 
 
