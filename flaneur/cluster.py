@@ -51,7 +51,10 @@ def map_on_ray(
     try:
         _tell(here, (payload, [pickle.dumps(u) for u in units]))
         while done < len(units):
-            index, kind, value = _hear(here) or (-1, "cluster", f"the cluster went away, {done} of {len(units)} units had come back")
+            heard = _hear(here)
+            if heard is None:
+                raise UserError(f"--ray {address}: the cluster went away, {done} of {len(units)} units had come back; run again to resume")
+            index, kind, value = heard
             if kind == "cluster":
                 raise UserError(f"--ray {address}: {value}; run again to resume")
             if kind == "raised":

@@ -15,6 +15,7 @@ import uuid
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+PYTHONPATH = os.pathsep.join([str(TESTS.parent), str(TESTS), str(TESTS / "agent")])
 
 
 class RayCluster:
@@ -27,7 +28,7 @@ class RayCluster:
         # What a command needs to talk to this cluster; the workers get it, and the path of the tests, from the node.
         self.environment = {
             "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.folder / "token"), "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS), str(TESTS / "agent")]), "RAY_gcs_rpc_server_reconnect_timeout_s": "2",
+            "PYTHONPATH": PYTHONPATH, "RAY_gcs_rpc_server_reconnect_timeout_s": "2",
         }  # fmt: skip
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port", str(self.port), "--num-cpus", str(cpus)]
         command += ["--include-dashboard", "false", "--temp-dir", str(self.folder), "--disable-usage-stats", "--object-store-memory", str(100 << 20)]

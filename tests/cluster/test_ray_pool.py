@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import time
+import uuid
 from functools import partial
 from pathlib import Path
 
 import cluster_units
 import pytest
 from cluster_units import ENTRIES, MANIFEST
-from ray_cluster import RayCluster
+from ray_cluster import PYTHONPATH, RayCluster
 
 from flaneur.city.dataset.build import build_dataset, finished
 from flaneur.city.dataset.index import FILE
@@ -102,6 +104,41 @@ def test_a_cluster_that_goes_away_is_one_line_and_resumable(local, tmp_path) -> 
     assert 1 <= done < 8 and not (out / FILE).exists()
     build_dataset(MANIFEST, out, make=cluster_units.make)
     assert contents(out) == local
+
+
+@needs_ray
+def test_stopped_with_ctrl_c_it_leaves_no_process_and_resumes(local, tmp_path) -> None:
+    """On this machine alone: the command starts Ray and has to end it."""
+    out, script, token = tmp_path / "d", tmp_path / "build.py", tmp_path / "token"
+    token.write_text(uuid.uuid4().hex)
+    script.write_text(GOES_AWAY.format(out=str(out), address="local").replace("ray='local'", "ray='local', workers=2"))
+    environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
+    # A job in the background ignores Ctrl-C, and its children would inherit that.
+    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    process = subprocess.Popen([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=listen)
+    assert process.stdout is not None and process.stdout.readline() == "1\n"
+    os.killpg(process.pid, signal.SIGINT)  # a terminal's Ctrl-C reaches the whole group
+    _, said = process.communicate(timeout=40)
+    assert process.returncode == 130 and said == "flaneur: stopped; run the same command again to go on\n"
+    deadline = time.monotonic() + 20
+    while with_token(token) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert with_token(token) == []
+    assert not (out / FILE).exists()
+    build_dataset(MANIFEST, out, make=cluster_units.make)
+    assert contents(out) == local
+
+
+def with_token(token: Path) -> list[int]:
+    """Processes that were given this token, which is all that Ray started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(token).encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
 
 
 TWO = """
