@@ -40,7 +40,7 @@ def map_on_ray(
     for a unit: after its worker died, or, where a node was only cut off, even twice at the same time.
     `address`: "local" (`workers` processes on this machine), "auto" (the cluster of this machine), or HOST:PORT.
     """
-    _check(address)
+    _check(address, workers)
     payload, units = pickle.dumps(work), list(units)
     spawn = get_context("spawn")  # threads of loaded libraries do not survive a fork
     here, there = spawn.Pipe()
@@ -86,10 +86,12 @@ def _hear(pipe: Connection) -> tuple[int, str, Any] | None:
         return None
 
 
-def _check(address: str) -> None:
+def _check(address: str, workers: int | None) -> None:
     """What can be known before Ray is started, which would try for more than a minute."""
     if importlib.util.find_spec("ray") is None:
         raise UserError("--ray: the package 'ray' is missing; pip install 'flaneur[cluster]'")
+    if workers is not None and workers < 1:
+        raise UserError(f"--workers {workers}: at least 1 is needed")
     if address in (LOCAL, AUTO):
         return
     host, colon, port = address.rpartition(":")
@@ -114,6 +116,8 @@ def _drive(pipe: Connection, address: str, workers: int | None, gpus: float) -> 
     try:
         own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address == LOCAL else {}
         ray.init(address=address, log_to_driver=False, **own)
+        if address == LOCAL and gpus > ray.cluster_resources().get("GPU", 0):
+            raise RuntimeError("Ray finds no GPU on this machine; give --device cpu")  # it would wait for one for ever
         _submit(pipe, ray, payload, units, gpus)
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]

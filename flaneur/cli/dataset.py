@@ -48,6 +48,8 @@ class Build(Command):
         address = ray_address(self.ray)
         if sum(map(bool, (address, self.slurm, self.shard))) > 1:
             raise UserError("dataset build: --ray, --slurm and --shard exclude each other")
+        if self.slurm_set and not self.slurm:
+            raise UserError("dataset build: --slurm-set goes with --slurm")
         with progress("scenes", 1) as advance:
             tick = lambda done, total, name: advance(done / total, name)  # noqa: E731
             if self.slurm:

@@ -76,6 +76,8 @@ class Experiment(Command):
         address = ray_address(self.ray)
         if address:
             check_can_be_shared(experiment)
+        elif self.workers is not None:
+            raise UserError("experiment: --workers goes with --ray")
         if experiment.kind == "dataset":
             name, statistics = self._statistics()
             notes = run_dataset(experiment, statistics, self.out, self.budget, name)

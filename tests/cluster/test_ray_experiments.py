@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ray_cluster import RayCluster
 
 from flaneur.cli.main import main
+from flaneur.cluster import map_on_ray
+from flaneur.errors import UserError
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed; pip install 'flaneur[cluster]'")
 
@@ -56,30 +57,24 @@ def kill_whoever_flies(parts: Path, wanted: int, stop: threading.Event, killed: 
 
 
 @needs_ray
-def test_killed_workers_lose_nothing_and_double_nothing(own, tmp_path, monkeypatch) -> None:
-    cluster = RayCluster(2)
+def test_killed_workers_lose_nothing_and_double_nothing(cluster, own, tmp_path) -> None:
+    local = run(own, tmp_path / "local")
+    assert {name: len(rows) for name, rows in local.items()} == {"results.jsonl": 8, "results-oracle.jsonl": 4}
+    stop, killed = threading.Event(), {}
+    killer = threading.Thread(target=kill_whoever_flies, args=(tmp_path / "ray" / "parts", 2, stop, killed))
+    killer.start()
     try:
-        for name, value in cluster.environment.items():
-            monkeypatch.setenv(name, value)
-        local = run(own, tmp_path / "local")
-        assert {name: len(rows) for name, rows in local.items()} == {"results.jsonl": 8, "results-oracle.jsonl": 4}
-        stop, killed = threading.Event(), {}
-        killer = threading.Thread(target=kill_whoever_flies, args=(tmp_path / "ray" / "parts", 2, stop, killed))
-        killer.start()
-        try:
-            shared = run(own, tmp_path / "ray", "--ray", cluster.address)
-        finally:
-            stop.set()
-            killer.join()
-        assert len(killed) == 2, "two workers were killed while they flew"
-        assert shared == local
-        assert sorted(p.name for p in (tmp_path / "ray").iterdir()) == sorted(p.name for p in (tmp_path / "local").iterdir())
-        # What a killed command left: an end of the results is missing, and is filled in.
-        file = tmp_path / "ray" / "results.jsonl"
-        file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:5]) + b'{"cut')
-        assert run(own, tmp_path / "ray", "--ray", cluster.address) == local
+        shared = run(own, tmp_path / "ray", "--ray", cluster.address)
     finally:
-        cluster.kill()
+        stop.set()
+        killer.join()
+    assert len(killed) == 2, "two workers were killed while they flew"
+    assert shared == local
+    assert sorted(p.name for p in (tmp_path / "ray").iterdir()) == sorted(p.name for p in (tmp_path / "local").iterdir())
+    # What a killed command left: an end of the results is missing, and is filled in.
+    file = tmp_path / "ray" / "results.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:5]) + b'{"cut')
+    assert run(own, tmp_path / "ray", "--ray", cluster.address) == local
 
 
 @needs_ray
@@ -88,3 +83,7 @@ def test_what_cannot_be_shared_out_is_one_line(tmp_path, capsys) -> None:
         assert main(["experiment", name, "--budget", "smoke", "--out", str(tmp_path / name), "--ray"]) == 2
         said = capsys.readouterr().err
         assert why in said and said.count("\n") == 1 and not (tmp_path / name).exists()
+    assert main(["experiment", "main", "--budget", "smoke", "--out", str(tmp_path / "o"), "--workers", "2"]) == 2
+    assert "--workers goes with --ray" in capsys.readouterr().err
+    with pytest.raises(UserError, match="--workers 0"):
+        next(map_on_ray(len, ["a"], workers=0))

@@ -31,16 +31,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    cluster = RayCluster(2)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in cluster.environment.items():
-            patch.setenv(name, value)
-        yield cluster
-    cluster.kill()
-
-
-@pytest.fixture(scope="module")
 def local(tmp_path_factory) -> dict[str, bytes]:
     out = tmp_path_factory.mktemp("local") / "d"
     build_dataset(MANIFEST, out, make=cluster_units.make)
