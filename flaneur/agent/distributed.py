@@ -46,6 +46,15 @@ def mean(x: Tensor) -> Tensor:
     return x / world_size()
 
 
+def least(value: int, device: torch.device | str) -> int:
+    """The smallest over ranks."""
+    if world_size() == 1:
+        return value
+    x = torch.tensor(value, device=device)
+    dist.all_reduce(x, dist.ReduceOp.MIN)
+    return int(x)
+
+
 def sum_with_gradient(x: Tensor) -> Tensor:
     """The sum over ranks; its gradient is the sum over ranks of the gradients, so a loss may be built on it."""
     return x if world_size() == 1 else _AllReduce.apply(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -78,7 +79,7 @@ class Trainer:
 
     def __init__(self, config: TrainConfig, env: SemanticEnv, validation: SemanticEnv | None, folder: Path, about: dict[str, Any]) -> None:
         self.config, self.env, self.validation, self.folder = config, env, validation, Path(folder)
-        self.about = about | {"classes": list(env.classes.names), "training": to_values(config)}
+        self.about = about | {"classes": list(env.classes.names), "training": to_values(config), "processes": distributed.world_size()}
         if config.deterministic:
             torch.use_deterministic_algorithms(True)
         torch.manual_seed(config.seed)
@@ -102,14 +103,11 @@ class Trainer:
     def run(self, report: Report | None = None) -> Path:
         """Train to the end; returns the path of the best agent by validation reward."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self._state_path().exists():
-            self.restore()
-        else:
+        if not self.resume():
             self.env.reset(stagger=True)
             if self.writes:
                 (self.folder / "config.json").write_text(json.dumps(to_values(self.config), indent=1) + "\n")
                 (self.folder / "about.json").write_text(json.dumps(self.about, indent=1) + "\n")
-        self._check_ranks_agree()
         board = _board(self.folder) if self.writes else None
         last = start = time.monotonic()
         before = self.seconds
@@ -199,6 +197,9 @@ class Trainer:
         tensors |= {f"world.{k}": v for k, v in env_tensors.items()}
         values["curve"] = self.curve
         values["finished"] = [x.tolist() for x in self.collector.finished]
+        if distributed.world_size() > 1 and self._state_path().exists():
+            # A process may be killed when others have saved and it has not: all of them then go back to the state before.
+            os.replace(self._state_path(), self._state_path(before=True))
         save_tensors(self._state_path(), tensors, values)
         if not self.writes:
             return
@@ -206,8 +207,29 @@ class Trainer:
         part.write_text("".join(json.dumps(row) + "\n" for row in self.curve))
         part.replace(self.folder / "curve.jsonl")
 
-    def restore(self) -> None:
-        tensors, values = load_tensors(self._state_path())
+    def resume(self) -> bool:
+        """Go on from the last state that every process has; False where there is none, and the run begins.
+
+        The processes exchange gradients in every update, so one of them is at most one state ahead of another.
+        """
+        now, about = distributed.world_size(), self.folder / "about.json"
+        begun = json.loads(about.read_text()).get("processes", now) if about.exists() and any(self.folder.glob("state*.safetensors")) else now
+        if begun != now:  # steps would count otherwise
+            raise UserError(f"{self.folder}: was begun by {begun} processes, these are {now}; start {begun}, or give another --out")
+        current, before = self._state_path(), self._state_path(before=True)
+        states = {int(s[1]["update"]): (path, s) for path in (before, current) if path.exists() for s in [load_tensors(path)]}
+        common = distributed.least(max(states, default=0), self.env.device)
+        if common == 0:
+            return False
+        if common not in states:
+            raise UserError(f"{self.folder}: its processes were stopped after different updates; give another --out")
+        path, state = states[common]
+        self.restore(*state)
+        if path == before:  # the newer one is made again, and must not push this one out before all have it
+            os.replace(before, current)
+        return True
+
+    def restore(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
         # Read back through the dataclass: a field that came later has its default in an older state.
         begun = to_values(from_values(TrainConfig, values["training"], str(self.folder)))
         if begun != to_values(self.config):
@@ -244,13 +266,9 @@ class Trainer:
         """Whether this process writes what all ranks share: the agent, the curve, the description."""
         return distributed.rank() == 0
 
-    def _check_ranks_agree(self) -> None:
-        done = torch.tensor(float(self.done_updates), dtype=torch.float64)
-        if abs(float(distributed.mean(done.to(self.env.device))) - float(done)) > 1e-9:
-            raise UserError(f"{self.folder}: its processes were stopped after different updates; give another --out")
-
-    def _state_path(self) -> Path:
-        return self.folder / ("state.safetensors" if distributed.world_size() == 1 else f"state_{distributed.rank()}.safetensors")
+    def _state_path(self, before: bool = False) -> Path:
+        name = "state" if distributed.world_size() == 1 else f"state_{distributed.rank()}"
+        return self.folder / f"{name}{'.before' if before else ''}.safetensors"
 
 
 def _board(folder: Path) -> Any:

@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from flaneur.cli.console import Command, print_json, print_table, progress
+from flaneur.cli.parsing import ray_address
 from flaneur.errors import UserError
 
 
@@ -19,6 +20,8 @@ class Build(Command):
     Examples:
       flaneur dataset build flaneur/data/benchmark.toml --osm-root maps --out data --workers 2
       flaneur dataset build my.toml --out data --shard 3/10
+      flaneur dataset build my.toml --out data --ray 10.0.0.1:6379
+      flaneur dataset build my.toml --out data --slurm --jobs 50 --slurm-set partition=cpu
     """
 
     manifest: tyro.conf.Positional[Path]
@@ -26,16 +29,35 @@ class Build(Command):
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     osm_root: Path | None = None
     """Folder of the street maps the manifest names."""
-    workers: int = 1
-    """Processes."""
+    workers: int | None = None
+    """Processes (default: 1; with --ray and no address: the machine's cores; with --slurm: of every job)."""
     shard: str | None = None
     """I/N: every N-th scene from the I-th; the last shard to finish writes the index."""
+    ray: tuple[str, ...] | None = None
+    """On a Ray cluster: HOST:PORT of its head, auto for the one this machine belongs to, nothing for this machine alone."""
+    slurm: bool = False
+    """As SLURM jobs; run on a login node, waits for them."""
+    jobs: int = 10
+    """With --slurm: how many."""
+    slurm_set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """With --slurm: a parameter of submitit, as in partition=cpu, timeout_min=240, account=me."""
 
     def run(self) -> None:
         from flaneur.city.dataset.build import build_dataset
 
+        address = ray_address(self.ray)
+        if sum(map(bool, (address, self.slurm, self.shard))) > 1:
+            raise UserError("dataset build: --ray, --slurm and --shard exclude each other")
+        if self.slurm_set and not self.slurm:
+            raise UserError("dataset build: --slurm-set goes with --slurm")
         with progress("scenes", 1) as advance:
-            index = build_dataset(self.manifest, self.out, self.osm_root, self.workers, _shard(self.shard), lambda done, total, name: advance(done / total, name))
+            tick = lambda done, total, name: advance(done / total, name)  # noqa: E731
+            if self.slurm:
+                from flaneur.city.dataset.slurm import build_on_slurm, parameters
+
+                index = build_on_slurm(self.manifest, self.out, self.osm_root, self.jobs, self.workers or 1, parameters(self.slurm_set), tick)
+            else:
+                index = build_dataset(self.manifest, self.out, self.osm_root, self.workers, _shard(self.shard), tick, ray=address)
         report = {"out": str(self.out), "complete": index is not None, "scenes": len(index.scenes) if index else None}
         if self.json:
             print_json(report)

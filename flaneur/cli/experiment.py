@@ -10,6 +10,7 @@ import tyro
 
 from flaneur.cli.console import Command, print_json, print_table, progress
 from flaneur.cli.evaluate import choose_device
+from flaneur.cli.parsing import ray_address
 from flaneur.errors import UserError
 
 
@@ -25,6 +26,7 @@ class Experiment(Command):
       flaneur experiment main --budget smoke --out out/main
       flaneur experiment ablation --scenes data --agents runs --out out/ablation
       flaneur experiment main --scenes data --agents runs --evidence twin:hard --image 128 --lattice cpu --out out/hard
+      flaneur experiment main --scenes data --agents runs --out out/main --ray 10.0.0.1:6379
     """
 
     name: tyro.conf.Positional[str]
@@ -48,13 +50,18 @@ class Experiment(Command):
     steps: int = 384
     lattice: Literal["dense", "medium", "cpu"] = "dense"
     device: str = "auto"
+    ray: tuple[str, ...] | None = None
+    """Rows and seeds over a Ray cluster: HOST:PORT of its head, auto for this machine's, nothing for this machine alone."""
+    workers: int | None = None
+    """With --ray and no address: processes (default: the cores)."""
 
     def run(self) -> int:
         import dataclasses
 
         from flaneur.evaluation.experiment import load_experiment, with_plugins
         from flaneur.evaluation.experiment_agents import Runs
-        from flaneur.evaluation.experiment_run import fit_references, prepare, run_dataset, run_experiment
+        from flaneur.evaluation.experiment_cluster import RayPool
+        from flaneur.evaluation.experiment_run import check_can_be_shared, fit_references, prepare, run_dataset, run_experiment
         from flaneur.evaluation.methods import plugins
         from flaneur.evaluation.smoke_world import smoke_world, training_world
 
@@ -66,6 +73,11 @@ class Experiment(Command):
             experiment = dataclasses.replace(experiment, seeds=self.seeds)
         if not smoke and self.scenes is None:
             raise UserError("experiment: give --scenes (a data set or a folder of scenes), or --budget smoke")
+        address = ray_address(self.ray)
+        if address:
+            check_can_be_shared(experiment)
+        elif self.workers is not None:
+            raise UserError("experiment: --workers goes with --ray")
         if experiment.kind == "dataset":
             name, statistics = self._statistics()
             notes = run_dataset(experiment, statistics, self.out, self.budget, name)
@@ -79,7 +91,7 @@ class Experiment(Command):
                 validation = training_world() if smoke else self._validation()
                 fit_references(experiment, plan, validation, self.out, self.budget, self.num_envs, lambda m, i, n: advance(i / n, m))
         with progress("episodes", 1) as advance:
-            notes = run_experiment(experiment, plan, world, self.out, self.budget, self.num_envs, lambda m, i, n: advance(i / n, m))
+            notes = run_experiment(experiment, plan, world, self.out, self.budget, self.num_envs, lambda m, i, n: advance(i / n, m), RayPool(address, self.workers) if address else None)
         return self._finish(notes)
 
     def _world(self, folder: Path | None, split: str) -> Any:

@@ -37,6 +37,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f", did you mean '{near[0]}'?" if near else ""
 
 
+def ray_address(words: tuple[str, ...] | None) -> str | None:
+    """`--ray` alone means this machine; None where it was not given."""
+    if words is not None and len(words) > 1:
+        raise UserError(f"--ray {' '.join(words)}: give one address, HOST:PORT, or nothing")
+    return None if words is None else (words or ("local",))[0]
+
+
 def _one_line_errors(command: type, name: str) -> AbstractContextManager[None]:
     # The hook is private to tyro, whose version is pinned; another version prints its box and exits with 2 as well.
     errors = getattr(tyro, "_errors", None)

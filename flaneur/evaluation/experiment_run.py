@@ -6,6 +6,7 @@ trained) is a line in the notes, never an invented row.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from flaneur.evaluation.calibration_fit import SMOKE, Fitted, Search, fit_beta, 
 from flaneur.evaluation.episodes import Watch
 from flaneur.evaluation.experiment import Experiment, Row, agent_config
 from flaneur.evaluation.experiment_agents import Runs, Trained, train_command
+from flaneur.evaluation.experiment_cluster import RayPool, Unit, fly_on_ray
 from flaneur.evaluation.experiment_measures import features_cca, map_watch, pictures_can_be_written, training_curves
 from flaneur.evaluation.methods import known_methods, make_planner
 from flaneur.evaluation.protocol import Study, Tick, evaluate
@@ -119,15 +121,23 @@ class _ExperimentStudy(Study):
         return map_watch(self.out / MAPS, self.world.names[: self.experiment.maps], method)
 
     def finish(self, row: dict[str, Any]) -> dict[str, Any]:
-        labels: dict[str, Any] = {"experiment": self.experiment.name, "budget": self.budget}
-        agents = {part: t.facts() for (id, part, seed), t in self.plan.agents.items() if id == row["method"] and seed == row["seed"]}
-        if (row["method"], row["seed"]) in self.plan.fitted:
-            labels["beta"] = list(self.plan.fitted[row["method"], row["seed"]].values)
-        if agents:
-            labels["agents"] = {part: {k: f[k] for k in ("name", "seed", "digest", "steps")} for part, f in agents.items()}
         if self.stopwatch is not None:
             row["seconds"] = self.stopwatch.split(row["seconds"]["plan_ms"], row["seconds"]["step_ms"])
-        return labels | row
+        return self._labels(row["method"], row["seed"]) | row
+
+    def _labels(self, method: str, seed: int) -> dict[str, Any]:
+        labels: dict[str, Any] = {"experiment": self.experiment.name, "budget": self.budget}
+        agents = {part: t.facts() for (id, part, s), t in self.plan.agents.items() if id == method and s == seed}
+        if (method, seed) in self.plan.fitted:
+            labels["beta"] = list(self.plan.fitted[method, seed].values)
+        if agents:
+            labels["agents"] = {part: {k: f[k] for k in ("name", "seed", "digest", "steps")} for part, f in agents.items()}
+        return labels
+
+    def digest(self, row: Row, seed: int) -> str:
+        """Of everything that a row's numbers come from, besides the scenes and the task that the row itself says."""
+        made_by = {"row": to_values(row), "merge": self.experiment.merge, "scored": self.experiment.scored, "flaneur": __version__, **self._labels(row.id, seed)}
+        return hashlib.sha256(json.dumps(made_by, sort_keys=True, default=list).encode()).hexdigest()[:12]
 
     def stop(self) -> None:
         if self.stopwatch is not None:
@@ -153,26 +163,18 @@ def fit_references(experiment: Experiment, plan: Plan, validation: World | None,
             plan.fitted[row.id, seed] = fit_beta(row.fit, validation, motion, file, SMOKE if budget == "smoke" else Search(), num_envs, tick)
 
 
-def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str, num_envs: int = 8, tick: Tick | None = None) -> list[str]:
-    """Fill in OUT; returns the notes (what is missing, what failed)."""
+def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str, num_envs: int = 8, tick: Tick | None = None, pool: RayPool | None = None) -> list[str]:
+    """Fill in OUT, on a cluster where one is given; returns the notes (what is missing, what failed)."""
     out = Path(out)
+    if pool is not None:
+        check_can_be_shared(experiment)
     out.mkdir(parents=True, exist_ok=True)
     _check(experiment, plan, world, out, budget)
     if experiment.scored:
         world = replace(world, merge=Merge(world.scenes[0].classes, experiment.merge, experiment.scored))
     notes, measured = list(plan.notes), {}
     if experiment.kind == "episodes":
-        study = _ExperimentStudy(experiment, plan, world, out, budget)
-        worlds = {None: world} | {e: with_evidence(world, e) for e in sorted({r.evidence for r in experiment.rows if r.evidence})}
-        try:
-            for row in experiment.rows:
-                if row.id in plan.seeds:
-                    envs = 1 if experiment.alone else num_envs
-                    file = out / (f"results-{row.evidence.replace(':', '-')}.jsonl" if row.evidence else RESULTS)
-                    _, failures = evaluate(worlds[row.evidence], [row.id], file, plan.seeds[row.id], envs, experiment.step_metrics, tick, study)
-                    notes += [f"{row.id}: no row, it failed: {line}" for line in failures]
-        finally:
-            study.stop()
+        notes += _fly(experiment, plan, world, out, budget, num_envs, tick, pool)
         if experiment.maps and not pictures_can_be_written():
             notes.append("maps: no pictures, pillow is missing; pip install pillow")
         if experiment.maps:
@@ -184,6 +186,34 @@ def run_experiment(experiment: Experiment, plan: Plan, world: World, out: Path, 
     elif experiment.kind == "curves":
         measured["curves"] = training_curves({k: v for k, v in plan.agents.items() if k[1] == "agent"})
     _write_description(experiment, plan, world, out, budget, notes, measured)
+    return notes
+
+
+def check_can_be_shared(experiment: Experiment) -> None:
+    if experiment.alone:
+        raise UserError(f"--ray: experiment '{experiment.name}' measures the time of one machine; leave --ray out")
+    if experiment.kind != "episodes":
+        raise UserError(f"--ray: experiment '{experiment.name}' flies no rows that could be shared out; leave --ray out")
+
+
+def _fly(experiment: Experiment, plan: Plan, world: World, out: Path, budget: str, num_envs: int, tick: Tick | None, pool: RayPool | None) -> list[str]:
+    """All rows into their files; one note for each that failed."""
+    notes: list[str] = []
+    if pool is not None:  # a worker on another machine has another current folder
+        out = out.absolute()
+        plan = replace(plan, agents={k: replace(t, path=t.path.absolute()) for k, t in plan.agents.items()})
+    study = _ExperimentStudy(experiment, plan, world, out, budget)
+    worlds: dict[str | None, World] = {None: world} | {e: with_evidence(world, e) for e in sorted({r.evidence for r in experiment.rows if r.evidence})}
+    rows = [(row, out / (f"results-{row.evidence.replace(':', '-')}.jsonl" if row.evidence else RESULTS)) for row in experiment.rows if row.id in plan.seeds]
+    if pool is not None:
+        units = [Unit(row.id, seed, row.evidence, file, study.digest(row, seed)) for row, file in rows for seed in plan.seeds[row.id]]
+        return fly_on_ray(pool, units, worlds, study, num_envs, experiment.step_metrics, tick)
+    try:
+        for row, file in rows:
+            _, failures = evaluate(worlds[row.evidence], [row.id], file, plan.seeds[row.id], 1 if experiment.alone else num_envs, experiment.step_metrics, tick, study)
+            notes += [f"{row.id}: no row, it failed: {line}" for line in failures]
+    finally:
+        study.stop()
     return notes
 
 

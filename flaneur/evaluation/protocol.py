@@ -47,7 +47,7 @@ def evaluate(
     failures: list[str] = []
     for method in methods:
         for seed in seeds:
-            wanted = [Episode(s, k, seed) for s in range(len(world.scenes)) for k in range(world.task.starts)]
+            wanted = _episodes(world, seed)
             size = min(num_envs, len(wanted))
             batches = [(n, wanted[i : i + size]) for n, i in enumerate(range(0, len(wanted), size))]
             # A batch with a missing row is flown whole: what a planner draws depends on its batch.
@@ -72,6 +72,15 @@ def evaluate(
             except PlannerFailure as failure:
                 failures.append(str(failure))
     return file, failures
+
+
+def wanted_keys(world: World, method: str, seed: int) -> list[tuple]:
+    """Of the rows that `evaluate` fills in for this method and seed."""
+    return [_key(world, method, e) for e in _episodes(world, seed)]
+
+
+def _episodes(world: World, seed: int) -> list[Episode]:
+    return [Episode(s, k, seed) for s in range(len(world.scenes)) for k in range(world.task.starts)]
 
 
 def _key(world: World, method: str, e: Episode) -> tuple:

@@ -14,14 +14,17 @@ KEY = ("method", "scene", "start", "seed", "evidence")  # what makes a row the s
 
 
 class ResultFile:
-    """Appends rows and knows which are there. A line cut off by a kill is dropped when the file is opened."""
+    """Appends rows and knows which are there. A line cut off by a kill is dropped when the file is opened.
 
-    def __init__(self, path: Path) -> None:
+    `repair` False only reads: somebody else may be writing the line.
+    """
+
+    def __init__(self, path: Path, repair: bool = True) -> None:
         self.path = Path(path)
         self.rows: list[dict[str, Any]] = []
         if self.path.exists():
             self.rows, whole = _read_lines(self.path)
-            if whole < self.path.stat().st_size:
+            if repair and whole < self.path.stat().st_size:
                 with self.path.open("r+b") as file:
                     file.truncate(whole)
         self.keys = {row_key(r) for r in self.rows}

@@ -120,6 +120,36 @@ def test_colliders_are_static_and_say_their_approximation(stage):
     assert not [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
 
 
+def test_colliders_suit_what_they_stand_for(stage, city):
+    """Exact where a robot stands and drives, simpler for what it only bumps into."""
+    wanted = {"background": {"none"}, "large": {"meshSimplification"}, "medium": {"convexHull", "convexDecomposition"}, "small": {"convexHull", "convexDecomposition"}}
+    for k, prim in enumerate(instance_prims(stage)):
+        mesh = stage.GetPrimAtPath(prim.GetPath().AppendChild("mesh"))
+        kind = UsdPhysics.MeshCollisionAPI(mesh).GetApproximationAttr().Get()
+        assert kind in wanted[city.classes[city.class_id[k]].group] and UsdPhysics.CollisionAPI(mesh).GetCollisionEnabledAttr().Get()
+
+
+def test_it_is_whole_where_another_stage_references_it(city, tmp_path):
+    """As Isaac Lab and Newton place a city: only the default prim arrives, with prototypes, looks and materials that lie outside of it."""
+    write_usd(city, tmp_path / "city.usdc")
+    stage = Usd.Stage.CreateNew(str(tmp_path / "simulation.usda"))
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    stage.SetDefaultPrim(stage.DefinePrim("/World", "Xform"))
+    UsdGeom.XformCommonAPI(UsdGeom.Xform.Define(stage, "/World/City")).SetTranslate((10, 20, 0))
+    stage.GetPrimAtPath("/World/City").GetReferences().AddReference("./city.usdc")
+    assert not stage.GetCompositionErrors() and errors_of(stage) == []
+    prims, query, cache = instance_prims(stage), UsdSemantics.LabelsQuery("class", Usd.TimeCode.Default()), UsdGeom.XformCache()
+    assert len(prims) == len(city.instances)
+    for k, prim in enumerate(prims):
+        mesh = stage.GetPrimAtPath(prim.GetPath().AppendChild("mesh"))
+        assert list(query.ComputeUniqueInheritedLabels(mesh)) == [city.classes.names[city.class_id[k]]]
+        faces = [s.GetPrim() for s in UsdShade.MaterialBindingAPI(mesh).GetMaterialBindSubsets()] or [mesh]
+        assert all(str(UsdShade.MaterialBindingAPI(f).ComputeBoundMaterial()[0].GetPath()).startswith("/World/City/Materials/") for f in faces)
+        moved = np.array(cache.GetLocalToWorldTransform(mesh))[3, :3]
+        assert np.abs(moved - (city.transform[k, :3, 3] + [10, 20, 0])).max() < 1e-3
+
+
 def test_deinstanced_carries_the_older_labels(city, tmp_path):
     write_usd(city, tmp_path / "plain.usda", deinstance=True)
     stage = Usd.Stage.Open(str(tmp_path / "plain.usda"))

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from flaneur.city.dataset.index import Index, Record
 from flaneur.city.dataset.manifest import Entry, Manifest, check_files, load_manifest
 from flaneur.city.dataset.statistics import scene_statistics
 from flaneur.city.scene import Scene
+from flaneur.cluster import map_on_ray
 from flaneur.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,17 +39,18 @@ Maker = Callable[[Entry, Path | None], Scene]
 
 
 def build_dataset(
-    manifest: Manifest | Path, out: Path, osm_root: Path | None = None, workers: int = 1,
-    shard: tuple[int, int] | None = None, progress: Progress | None = None, make: Maker | None = None,
+    manifest: Manifest | Path, out: Path, osm_root: Path | None = None, workers: int | None = None,
+    shard: tuple[int, int] | None = None, progress: Progress | None = None, make: Maker | None = None, ray: str | None = None,
 ) -> Index | None:  # fmt: skip
     """Build what is missing; returns the index, or None while scenes of other shards are missing.
 
     shard (i, n), i from 1 to n: every n-th scene beginning with the i-th. `make` builds one scene (default: `make_scene`);
-    with several workers it must be importable.
+    with several workers it must be importable. workers: 1 unless said otherwise; ray: the address of a cluster
+    (`flaneur.cluster`) whose machines see `out` and `osm_root` under the same paths.
     """
     manifest = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     out, make = Path(out), make or make_scene
-    if workers < 1:
+    if workers is not None and workers < 1:
         raise UserError(f"--workers {workers}: at least 1 is needed")
     chosen = shard_of(manifest, shard)
     check_files(manifest, osm_root, chosen)
@@ -66,7 +68,10 @@ def build_dataset(
             _tell(progress, len(records), len(chosen), entry.name)
         else:
             todo.append(entry)
-    for entry, outcome in _run(todo, out, osm_root, workers, make):
+    # Absolute: a worker on another machine has another current folder.
+    attempt = partial(_attempt, out=out.absolute(), osm_root=osm_root and Path(osm_root).absolute(), make=make)
+    outcomes = map_on_ray(attempt, todo, ray, workers) if ray and todo else _run(todo, attempt, workers or 1)
+    for entry, outcome in outcomes:
         if isinstance(outcome, Record):
             records[entry.name] = outcome
             _tell(progress, len(records), len(chosen), entry.name)
@@ -163,16 +168,16 @@ def _extract(path: Path) -> Extract:
     return read_extract(path)
 
 
-def _run(todo: list[Entry], out: Path, osm_root: Path | None, workers: int, make: Maker) -> Iterator[tuple[Entry, Record | UserError]]:
+def _run(todo: list[Entry], attempt: Callable[[Entry], Record | UserError], workers: int) -> Iterator[tuple[Entry, Record | UserError]]:
     """Outcomes as they come. Ctrl-C and a dead worker leave finished scenes behind and nothing half-written."""
     if workers == 1 or len(todo) < 2:
         for entry in todo:
-            yield entry, _attempt(entry, out, osm_root, make)
+            yield entry, attempt(entry)
         return
     # Fresh interpreters: threads of loaded libraries do not survive a fork.
     pool = ProcessPoolExecutor(min(workers, len(todo)), mp_context=get_context("spawn"))
     try:
-        running: dict[Future[Record | UserError], Entry] = {pool.submit(_attempt, e, out, osm_root, make): e for e in todo}
+        running: dict[Future[Record | UserError], Entry] = {pool.submit(attempt, e): e for e in todo}
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), future.result()
