@@ -97,7 +97,10 @@ class PolicyNetwork(nn.Module):
         """h_t [B, 256] of the pre-update context z_t^-."""
         poses, kind = views.poses, views.poses.dtype
         pictures = [(self.wide_net, centred(views.coarse, poses[:, -1, :2] / self.config.window)), (self.near_net, views.near)]
-        seen = [net(picture.to(torch.bfloat16 if self.config.mixed and picture.is_cuda else kind)) for net, picture in pictures]
+        half = self.config.mixed and poses.is_cuda
+        # Channels last, as tensor cores read them: the first convolution is most of the work.
+        form = torch.channels_last if half else torch.contiguous_format
+        seen = [net(picture.to(torch.bfloat16 if half else kind, memory_format=form)) for net, picture in pictures]
         steps = torch.cat([self.pose_features(poses).flatten(1), views.time[:, None]], -1)
         return self.shared(torch.cat([*seen, self.pose_net(steps)], -1))
 

@@ -82,6 +82,8 @@ class Trainer:
         self.about = about | {"classes": list(env.classes.names), "training": to_values(config), "processes": distributed.world_size()}
         if config.deterministic:
             torch.use_deterministic_algorithms(True)
+        elif env.device.type == "cuda":
+            torch.backends.cudnn.benchmark = True  # the same shapes all along
         torch.manual_seed(config.seed)
         network = NetworkConfig(
             classes=len(env.classes), history=env.config.history, latent=config.latent, widths=config.widths, groups=3 if config.ppo.mv else 1,

@@ -178,7 +178,7 @@ class Executor:
         place: list[Any] = [views["ground"], views["scene"], views["edges"], maps.grid.cell, maps.grid.cells]
         maps.launch(
             check_paths, (len(poses), self._candidates), poses.contiguous(), aim.contiguous(), self._altitudes, self.config.directions, self._radii,
-            low, high, "occupancy", *place, cost, first,
+            low, high, "occupancy", *place, cost, first, block=64,
         )  # fmt: skip
         best = cost.argmin(1)
         rows = torch.arange(len(poses), device=self.device)

@@ -70,7 +70,8 @@ class SemanticEnv:
         self._score, self._reward, self._seeds = new(3, dtype=torch.float64), new(3), new(dtype=torch.int64)
         self._travelled, self._arrived, self._blocked = new(), new(dtype=torch.bool), new(dtype=torch.bool)
         self._goal, self._beta, self._layers = new(5), new(self.map.channels, 1, 1, value=1), new(3, config.grid.cells, config.grid.cells)
-        side = config.cell_credit or 1
+        # Counted on a coarse grid whether gains are asked for by cell or not: few threads wait for each other.
+        self._count_grid = side = config.cell_credit or (16 if config.grid.cells % 16 == 0 else 1)
         self._tally, self._cell_gain = new(side, side, 3, 4, dtype=torch.int32), new(3, side, side)
         self._clock = [0] * b  # host: observations fused so far
         self.scene_of = [0] * b  # host
@@ -78,7 +79,7 @@ class SemanticEnv:
         self._frame: Frame | None = None
         # A step's three parts; between them the host decides which episodes end.
         self._fuse, self._move = (Recorded(work, self.device, config.record) for work in (self._fuse_now, self._move_now))
-        self._look = Recorded(self._look_now, self.device, config.record)
+        self._look = Recorded(self._look_now, self.device, config.record and getattr(source, "recordable", False))
 
     def seed(self, seed: int) -> None:
         """What is drawn from here on (scenes, starts, evidence noise) depends on this alone."""
@@ -166,7 +167,7 @@ class SemanticEnv:
     def _fuse_now(self) -> None:
         """M[t] of M[t-1], the pending observation and beta; the gain of the score, and where it was made."""
         before, score = self._tally.clone(), self._score.clone()
-        self.map.fuse(self._beta)
+        self.map.fuse(self._beta, pending=True)
         self._score.copy_(self._measure())
         self._reward.copy_(self._score - score)
         if self.config.cell_credit:
@@ -191,7 +192,7 @@ class SemanticEnv:
 
     def _measure(self) -> Tensor:
         """The configured score per group [B, 3] f64; an absent group stays 0 and pays nothing."""
-        self._tally.copy_(tally(self.map.labels, self.target, self._groups, self.config.cell_credit or 1))
+        self._tally.copy_(tally(self.map.labels, self.target, self._groups, self._count_grid))
         return score_of(self._tally, self.config.reward)
 
     def coverage(self) -> Tensor:

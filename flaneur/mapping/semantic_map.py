@@ -94,10 +94,10 @@ class SemanticMap:
         }  # fmt: skip
         return {name: wp.from_torch(t) for name, t in shaped.items()}
 
-    def launch(self, kernel: Any, dim: tuple[int, ...], *inputs: Any) -> None:
+    def launch(self, kernel: Any, dim: tuple[int, ...], *inputs: Any, block: int = 256) -> None:
         views = self.views
         arguments = [views[i] if isinstance(i, str) else wp.from_torch(i) if isinstance(i, Tensor) else i for i in inputs]
-        wp.launch(kernel, dim, arguments, device=wp.device_from_torch(self.device), stream=current_stream(self.device), record_tape=False)
+        wp.launch(kernel, dim, arguments, device=wp.device_from_torch(self.device), stream=current_stream(self.device), record_tape=False, block_dim=block)
 
     # A step -----------------------------------------------------------------------------------------------------
     def accumulate(self, depth: Tensor, similarity: Tensor, camera_to_world: Tensor, camera: Camera) -> None:
@@ -124,12 +124,15 @@ class SemanticMap:
         self.launch(carve, (b, -(-height // stride), -(-width // stride)), depth, matrix, focal, centre, stride, camera.max_range, self.config.carve_misses, *place, "occupancy", "planar")
         self._pending = True
 
-    def fuse(self, beta: Tensor | None = None) -> None:
-        """Fuse the pending observation with beta [B, K, h, w] (ones when absent); K = `channels`, nearest over the map."""
+    def fuse(self, beta: Tensor | None = None, pending: bool = False) -> None:
+        """Fuse the pending observation with beta [B, K, h, w] (ones when absent); K = `channels`, nearest over the map.
+
+        `pending`: the caller knows that there is one, as after a replayed recording.
+        """
         beta = self._ones if beta is None else beta.float().contiguous()
         if beta.ndim != 4 or beta.shape[:2] != (self.num_envs, self.channels):
             raise UserError(f"map: beta is of shape {tuple(beta.shape)}, expected [{self.num_envs}, {self.channels}, h, w]")
-        if not self._pending:
+        if not (self._pending or pending):
             raise UserError("map: nothing to fuse; accumulate an observation first, each is fused once")
         self._pending = False
         dim, cells = (self.num_envs, self._touched.shape[1]), self.grid.cells

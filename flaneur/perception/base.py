@@ -32,7 +32,11 @@ LIGHTS = ("day", "dusk", "night", "overcast")
 
 @runtime_checkable
 class EvidenceSource(Protocol):
-    """`similarity` [B, C, h, w] f32: raw cosines at the source's own resolution. The mapper centres, scales and resizes."""
+    """`similarity` [B, C, h, w] f32: raw cosines at the source's own resolution. The mapper centres, scales and resizes.
+
+    A source whose `similarity` never looks at values on the host may say so with `recordable = True`; on CUDA its
+    kernels then become part of the environment's recorded step.
+    """
 
     name: str  # printed with every result
     classes: ClassList

@@ -76,6 +76,8 @@ class LensNetwork(nn.Module):
 
 
 class Lens(VisionLanguageSource):
+    recordable = True
+
     def __init__(self, network: LensNetwork, texts: dict[str, Tensor], classes: ClassList, device: str | torch.device = "cpu", class_mean: Tensor | None = None) -> None:
         super().__init__(classes, device)
         # The weights stay float32, whose running statistics bfloat16 would spoil; autocast makes the halves.

@@ -12,6 +12,7 @@ from flaneur.perception.base import View
 
 class Oracle:
     name = "oracle"
+    recordable = True
     outputs = ("depth", "label")
     logit_scale = 100.0
     class_mean: Tensor | None = None

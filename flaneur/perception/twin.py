@@ -133,6 +133,7 @@ def respond(
 
 class Twin:
     outputs = ("depth", "instance", "label")
+    recordable = True
 
     def __init__(self, parameters: TwinParameters, classes: ClassList, device: str | torch.device = "cpu") -> None:
         parameters.check_classes(classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -26,8 +27,13 @@ def prepare(rgb: Tensor, height: int, width: int, mean: tuple[float, ...], std: 
     x = rgb.permute(0, 3, 1, 2).float() / 255
     if x.shape[-2:] != (height, width):
         x = functional.interpolate(x, (height, width), mode="bilinear", antialias=True, align_corners=False)
-    shape = (1, 3, 1, 1)
-    return (x - torch.tensor(mean, device=x.device).view(shape)) / torch.tensor(std, device=x.device).view(shape)
+    return (x - _on(mean, x.device)) / _on(std, x.device)
+
+
+@cache
+def _on(values: tuple[float, ...], device: torch.device) -> Tensor:
+    """[1, 3, 1, 1], sent to the device once: sending makes it wait."""
+    return torch.tensor(values, device=device).view(1, 3, 1, 1)
 
 
 def prompt_list(classes: ClassList) -> tuple[list[str], Tensor]:
@@ -70,7 +76,7 @@ class VisionLanguageSource:
         if view.frame.rgb is None:
             raise UserError(f"{self.name} evidence: the frame has no RGB image; render it with outputs=('depth', 'rgb')")
         if self._embedded is None:
-            self._embedded = self.embed_prompts(self.prompts)
+            self._embedded, self._owner = self.embed_prompts(self.prompts), self._owner.to(self.device)
         return class_similarity(self.embed_patches(view.frame.rgb), self._embedded, self._owner, len(self.classes))
 
     def measure_class_mean(self, views: list[View]) -> Tensor:

@@ -24,31 +24,30 @@ BACKGROUND = wp.constant(GROUP_COUNT)
 
 @wp.kernel
 def count(labels: wp.array3d(dtype=wp.uint8), truth: wp.array3d(dtype=wp.uint8), scored: wp.array3d(dtype=wp.uint8), group: wp.array(dtype=wp.int64), out: wp.array4d(dtype=int)):
-    b, i, y = wp.tid()  # coarse row, row of the map within it
+    b, row, j = wp.tid()  # row of the map, coarse column
     side = out.shape[1]
     step = labels.shape[1] // side
-    row = i * step + y
-    for j in range(side):
-        for x in range(j * step, (j + 1) * step):
-            if scored[b, row, x] != wp.uint8(0):
-                t = int(group[int(truth[b, row, x])])
-                m = int(group[int(labels[b, row, x])])
-                if t <= BACKGROUND:
-                    if t < BACKGROUND:
-                        wp.atomic_add(out, b, i, j, 4 * t, 1)
-                        if labels[b, row, x] == truth[b, row, x]:
-                            wp.atomic_add(out, b, i, j, 4 * t + 1, 1)
-                        if t == m:
-                            wp.atomic_add(out, b, i, j, 4 * t + 2, 1)
-                    if m < BACKGROUND and m != t:
-                        wp.atomic_add(out, b, i, j, 4 * m + 3, 1)
+    i = row // step
+    for x in range(j * step, (j + 1) * step):
+        if scored[b, row, x] != wp.uint8(0):
+            t = int(group[int(truth[b, row, x])])
+            m = int(group[int(labels[b, row, x])])
+            if t <= BACKGROUND:
+                if t < BACKGROUND:
+                    wp.atomic_add(out, b, i, j, 4 * t, 1)
+                    if labels[b, row, x] == truth[b, row, x]:
+                        wp.atomic_add(out, b, i, j, 4 * t + 1, 1)
+                    if t == m:
+                        wp.atomic_add(out, b, i, j, 4 * t + 2, 1)
+                if m < BACKGROUND and m != t:
+                    wp.atomic_add(out, b, i, j, 4 * m + 3, 1)
 
 
 def tally(labels: Tensor, target: Target, table: Tensor, cells: int) -> Tensor:
     """[B, cells, cells, 3, 4] i32 of the maps [B, Hm, Wm] u8: SIZE, RIGHT, HIT, FALSE of each group; `cells` divides the side."""
     b, side = labels.shape[:2]
     out = torch.zeros(b, cells, cells, 4 * GROUP_COUNT, dtype=torch.int32, device=labels.device)
-    launch(count, (b, cells, side // cells), [labels, target.labels, target.scored.view(torch.uint8), table, out], labels.device)
+    launch(count, (b, side, cells), [labels, target.labels, target.scored.view(torch.uint8), table, out], labels.device)
     return out.view(b, cells, cells, GROUP_COUNT, 4)
 
 

@@ -21,6 +21,7 @@ from flaneur.sim.shading import ShadingTables, color
 from flaneur.sim.start import current_stream, start_warp
 from flaneur.sim.upload import SceneSet
 
+RAY_BLOCK = 128  # threads of first surfaces that share a multiprocessor; 7 % faster than 256
 POINT_BLOCK = 32  # a thread that follows one point has long to do: few of them share a multiprocessor
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Simulator:
             across, down = -(-shape[2] // packet.PACKET), -(-shape[1] // packet.PACKET)
             self._launch(packet.first_surface_packets, (shape[0], across * down), [self.set.table, views, across, *targets, *extra])
         elif rgb is None and normal is None:
-            self._launch(surface.first_surface, threads, [self.set.table, views, self._tiles_across, *targets])
+            self._launch(surface.first_surface, threads, [self.set.table, views, self._tiles_across, *targets], RAY_BLOCK)
         else:
             self._launch(surface.first_surface_and_hit, threads, [self.set.table, views, self._tiles_across, *targets, *extra])
         if rgb is not None:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 MAX_INSTANCES = 1 << 24  # label and instance share one 32-bit word per triangle
 BVH_BYTES_PER_TRIANGLE = 120  # two packed halves of 16 B per node, twice the triangles in nodes, primitive bounds and order
-CPU_LEAF_SIZE = 4  # triangles; built a third faster than with 2 and walked as fast. On CUDA Warp chooses.
+CPU_LEAF_SIZE = 4  # triangles; built a third faster than with 2 and walked as fast
+CUDA_TREE = "cubql"  # casts 2.3 times the rays of Warp's own choice, lbvh, and 1.2 times those of sah (decision 0072)
 HEADROOM = 0.9  # share of the free memory that scenes may take
 
 
@@ -113,8 +114,9 @@ class SceneSet:
     def _mesh(self, part: Geometry) -> wp.Mesh:
         points = wp.array(part.vertices, dtype=wp.vec3, device=self.wp_device)
         indices = wp.array(part.faces.reshape(-1), dtype=wp.int32, device=self.wp_device)
-        leaf = CPU_LEAF_SIZE if self.device.type == "cpu" else None
-        return wp.Mesh(points, indices, bvh_leaf_size=leaf)
+        if self.device.type == "cpu":
+            return wp.Mesh(points, indices, bvh_leaf_size=CPU_LEAF_SIZE)
+        return wp.Mesh(points, indices, bvh_constructor=CUDA_TREE)
 
     def _table(self, parts: list[Geometry]) -> SceneTable:
         def offsets(counts: list[int]) -> wp.array:
