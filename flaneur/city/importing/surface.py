@@ -27,12 +27,13 @@ ROOFS = ("roof_red", "roof_brown", "roof_slate", "roof_bitumen", "roof_gravel", 
 LEAVES = ("leaves_oak", "leaves_linden", "leaves_dark", "leaves_olive", "leaves_autumn", "needles")
 STRAIGHT = 0.3  # metres by which walls may be straightened: about a cell, or a quarter of it where points say where they are
 FLATTEN = 0.08  # metres by which simplifying may move a surface
+GAPS = 4  # cells: holes of a map narrower than twice that are closed
 VEHICLES = {"car": 12.0, "truck": 60.0, "bus": 95.0}  # m3: a clump above twice that is split
 
 
 @dataclass
 class Layers:
-    """Polygons in the window's frame that overrule the points: footprints one by one, background by class."""
+    """Polygons in the window's frame that overrule the points where they lie: footprints one by one, background by class."""
 
     buildings: list[BaseGeometry] = field(default_factory=list)
     background: list[tuple[str, BaseGeometry]] = field(default_factory=list)  # later ones lie on top
@@ -59,21 +60,28 @@ def scene_from_cloud(cloud: Cloud, name: str, origin: dict[str, Any], provenance
 
 
 def apply_layers(raster: Raster, layers: Layers) -> None:
+    """A map may end inside the window: a building of the points gives way only where the map says what is there instead."""
     classes = load_classes()
     n, objects = len(raster.label), ~np.isin(raster.label, [classes[c].id for c in GROUND])
+    mapped = np.zeros((n, n), bool)
     for class_name, shape in layers.background:
         inside = cells_inside(shape, n)
         raster.ground_label[inside] = classes[class_name].id
+        mapped |= inside
     raster.label[~objects] = raster.ground_label[~objects]
     if not layers.buildings:
         return
     building = classes["building"].id
     seen, height = raster.label == building, raster.top.copy()
-    raster.label[seen] = raster.ground_label[seen]
+    footprints = [cells_inside(shape, n) for shape in layers.buildings]
+    mapped |= np.any(footprints, 0)
+    # Between the polygons of a map there may be a wall or a gap, but no further building.
+    mapped = ndimage.binary_closing(np.pad(mapped, GAPS), np.ones((3, 3)), iterations=GAPS)[GAPS:-GAPS, GAPS:-GAPS]
+    away = seen & mapped
+    raster.label[away] = raster.ground_label[away]
     raster.instance[seen] = -1
     nearest = nearest_index(~seen)
-    for k, shape in enumerate(layers.buildings):
-        inside = cells_inside(shape, n)
+    for k, (shape, inside) in enumerate(zip(layers.buildings, footprints, strict=True)):
         if not (inside & seen).any():
             continue
         # A tree or a gap over the footprint: the roof below takes the nearest roof's height.
