@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from invented_place import CAR, HOUSE, HOUSE_TOP, POND, table, write_text
+from invented_place import CAR, EDGE, HOUSE, HOUSE_TOP, POND, table, write_text
 
 from flaneur.city.check import check_scene
 from flaneur.city.importing import las, urbanbis
@@ -31,7 +31,10 @@ def test_everything_of_a_place_comes_back(tmp_path):
     path = write_text(tmp_path / "place.txt", table(corner=(400.0, 1200.0)))
     scene = next(scenes_from_points(urbanbis.read_blocks(path), Source("place", (path.name,), "EPSG:28992"), (400.0, 1200.0)))
     house, car = by_class(scene, "building"), by_class(scene, "car")
-    assert len(house) == len(car) == 1
+    assert len(house) == 2 and len(car) == 1
+    house = house[np.argsort(scene.box[house, 0, 0])]
+    assert scene.instances.clipped[house].tolist() == [False, True]
+    np.testing.assert_allclose(scene.box[house[1], 1, :2], (EDGE[2] - EDGE[0], EDGE[3] - EDGE[1]), atol=0.3)
     for row, (x0, y0, x1, y1) in ((house[0], HOUSE), (car[0], CAR)):
         np.testing.assert_allclose(scene.box[row, 0, :2], ((x0 + x1) / 2, (y0 + y1) / 2), atol=0.3)
         np.testing.assert_allclose(scene.box[row, 1, :2], (x1 - x0, y1 - y0), atol=0.6)

@@ -87,7 +87,7 @@ def apply_layers(raster: Raster, layers: Layers) -> None:
         # A tree or a gap over the footprint: the roof below takes the nearest roof's height.
         raster.top[inside] = height[nearest][inside]
         raster.label[inside], raster.instance[inside] = building, k
-        raster.footprints[k] = shape.intersection(shapely.box(0, 0, WINDOW, WINDOW))
+        raster.footprints[k] = shape
 
 
 def cells_inside(shape: BaseGeometry, n: int) -> np.ndarray:
@@ -161,6 +161,7 @@ def _shaped(raster: Raster, where: tuple[slice, slice], mask: np.ndarray, top: n
     """The relief of cells, cut by its footprint or by the outline of its points; what lies in one plane is merged."""
     solid = relief(_grown(mask), _spread(top, mask), foot, raster.cell, _moved(_corner(raster, where), raster.cell))
     shape = points_outline(raster, where, mask, kinds) if shape is None else shape
+    shape = shape.intersection(shapely.box(0, 0, WINDOW, WINDOW))
     return (solid.simplify(FLATTEN) ^ prism(shape, foot - 1, 400.0)).simplify(FLATTEN)
 
 
@@ -174,14 +175,14 @@ def points_outline(raster: Raster, where: tuple[slice, slice], mask: np.ndarray,
     n = len(raster.label)
     rows, columns = (np.arange(s.start - 1, s.stop + 1).clip(0, n - 1) for s in where)
     own = np.pad(mask, 1)
-    allowed = own | (ndimage.binary_dilation(own, np.ones((3, 3))) & ~np.isin(raster.label[np.ix_(rows, columns)], ids))
+    allowed = own | (np.asarray(ndimage.binary_dilation(own, np.ones((3, 3))), bool) & ~np.isin(raster.label[np.ix_(rows, columns)], ids))
     fine_rows, fine_columns = ((r[:, None] * SUB + np.arange(SUB)).ravel() for r in (rows, columns))
     seen = raster.seen[np.ix_(fine_rows, fine_columns)]
     points = np.isin(seen, ids)
     # Closing joins points that lie apart by the usual gap and leaves the outer edge where it is; what others were seen in stays theirs.
     width = 2 * raster.gap + 1
-    closed = ndimage.binary_closing(np.pad(points, width), np.ones((width, width)))[width:-width, width:-width] & (points | (seen == 255))
-    closed &= np.kron(allowed, np.ones((SUB, SUB), bool))
+    closed = np.asarray(ndimage.binary_closing(np.pad(points, width), np.ones((width, width))), bool)[width:-width, width:-width] & (points | (seen == 255))
+    closed = closed & np.kron(allowed, np.ones((SUB, SUB), bool))
     closed = ndimage.binary_opening(closed, np.ones((3, 3)))
     cell = raster.cell / SUB
     corner = (where[1].start - 1) * raster.cell, (where[0].start - 1) * raster.cell
