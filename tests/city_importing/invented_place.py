@@ -19,7 +19,13 @@ def table(step: float = 0.5, corner: tuple[float, float] = (0.0, 0.0)) -> np.nda
     at = np.arange(step / 2, 200, step)
     x, y = (a.ravel() for a in np.meshgrid(at, at))
     rows = np.column_stack([x, y, np.full(len(x), 12.0), np.full((len(x), 3), (90, 120, 60)), np.zeros(len(x)), np.full((len(x), 2), -100)])
-    for (x0, y0, x1, y1), top, color, label in ((HOUSE, HOUSE_TOP, (170, 60, 50), 6), (EDGE, EDGE_TOP, (150, 70, 50), 6), (CAR, CAR_TOP, (20, 40, 200), 4), (TREE, TREE_TOP, (40, 90, 30), 1), (POND, -0.5, (60, 90, 140), 2)):
+    for (x0, y0, x1, y1), top, color, label in (
+        (HOUSE, HOUSE_TOP, (170, 60, 50), 6),
+        (EDGE, EDGE_TOP, (150, 70, 50), 6),
+        (CAR, CAR_TOP, (20, 40, 200), 4),
+        (TREE, TREE_TOP, (40, 90, 30), 1),
+        (POND, -0.5, (60, 90, 140), 2),
+    ):
         inside = (x >= x0) & (x < x1) & (y >= y0) & (y < y1)
         rows[inside, 2] += top
         rows[inside, 3:7] = (*color, label)

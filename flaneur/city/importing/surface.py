@@ -14,7 +14,7 @@ from shapely.geometry.base import BaseGeometry
 from flaneur.city.importing.builder import INDEX, NAMES, SceneBuilder, nearest_material, plain, roofed
 from flaneur.city.importing.cloud import WINDOW, Cloud
 from flaneur.city.importing.ground import add_ground
-from flaneur.city.importing.raster import GROUND, SUB, Raster, islands, nearest_index, rasterise
+from flaneur.city.importing.raster import GROUND, SUB, Raster, islands, nearest_index, rasterise, without_pinholes
 from flaneur.city.importing.relief import outline, prism, relief
 from flaneur.city.scene import Scene
 from flaneur.classes import load_classes
@@ -183,7 +183,7 @@ def points_outline(raster: Raster, where: tuple[slice, slice], mask: np.ndarray,
     width = 2 * raster.gap + 1
     closed = np.asarray(ndimage.binary_closing(np.pad(points, width), np.ones((width, width))), bool)[width:-width, width:-width] & (points | (seen == 255))
     closed = closed & np.kron(allowed, np.ones((SUB, SUB), bool))
-    closed = ndimage.binary_opening(closed, np.ones((3, 3)))
+    closed = ndimage.binary_opening(without_pinholes(closed, ~points & (seen != 255), width), np.ones((3, 3)))
     cell = raster.cell / SUB
     corner = (where[1].start - 1) * raster.cell, (where[0].start - 1) * raster.cell
     if not closed.any():
