@@ -113,7 +113,7 @@ def test_a_map_overrules_the_points_where_it_says_something_and_only_there():
 
 
 def test_a_roof_keeps_its_court_and_loses_its_pinholes():
-    """A roof of a real survey has thousands of chance gaps; as holes of its outline they took half an hour to build."""
+    """A roof of a real survey has thousands of chance gaps; as holes of its outline they kept a town from ever being finished."""
     rng = np.random.default_rng(0)
     roof = np.zeros((300, 300), bool)
     roof[20:280, 20:280] = True
