@@ -61,6 +61,30 @@ def dataset() -> str:
     )
 
 
+def importing() -> str:
+    """Parts are measured one by one; what is not there yet is left out."""
+    d = read("importing.json")
+    parts = ["## Importers\n\n`python benchmarks/importing.py --only stream`, `--only labels`, `--only delft`."]
+    if s := d.get("stream"):
+        rows = [
+            ["points of UrbanBIS text", s["points"]], ["bytes", s["bytes"]],
+            ["into windows, points/s on two cores (at least 1,000,000)", s["points_per_second"]], ["load of the machine then", s["load"]],
+            ["points per second of processor time", s["points_per_cpu_second"]], ["peak memory, bytes (at most 2,147,483,648)", s["peak_bytes"]],
+            ["the same by `flaneur city import`, one window built", s["command_one_window"]["peak_bytes"]], ["steps of its progress bar seen", s["command_one_window"]["progress_steps_shown"]],
+        ]  # fmt: skip
+        parts.append(table(["", "measured"], rows))
+    if found := d.get("labels"):
+        rows = [[r["scene"], name, c["cells"], c["iou"], "yes" if c["iou"] >= 0.95 else "no"] for r in found.values() for name, c in r["classes"].items()]
+        head = "Cities of ours written as UrbanBIS text, 50 points on a square metre of surface, and read back: planar maps on the cells that are scored."
+        parts.append(head + "\n\n" + table(["city", "class", "cells", "IoU", "0.95 met"], rows))
+    if f := d.get("delft"):
+        rows = [[name.replace("_", " "), f[name]["objects"], f[name]["iou"], f[name]["iou_by_half"]] for name in ("with_footprints", "points_alone")]
+        head = f"Delft against its register of {f['buildings']} buildings, where the register says what is there ({100 * f['known_share']:.0f} % of the window)."
+        note = "The planar map names a cell by what stands in it, so a footprint counts in every cell that it reaches into; by half a cell, walls make every building thicker than its polygon."
+        parts.append(f"{head} {note}\n\n" + table(["", "objects", "IoU (0.9 wanted)", "IoU by half a cell"], rows))
+    return "\n\n".join(parts)
+
+
 def planning() -> str:
     d = read("planning_local.json")
     keys = ("planner", "blocks", "scenes", "invalid_plans", "calls", "asked_again", "repaired", "replayed_equal", "prompt_tokens", "completion_tokens", "wall_s", "threads", "machine")
@@ -102,7 +126,7 @@ def planners() -> str:
 
 
 def main() -> None:
-    sections = [HEAD.strip(), layout(), cities(), dataset(), planning(), simulator(), mapping(), planners()]
+    sections = [HEAD.strip(), layout(), cities(), dataset(), importing(), planning(), simulator(), mapping(), planners()]
     PAGE.write_text("\n\n".join(sections) + "\n", "utf-8")
 
 

@@ -51,15 +51,21 @@ class Import(Command):
     """For meshes: metres in one unit, 0.001 for millimetres."""
     up: Literal["y", "z"] | None = None
     """For meshes: the axis that points up; GLB is y-up by its standard, others are taken as z-up."""
+    sha256: Path | None = None
+    """List as sha256sum writes it; the files are compared with it first."""
     licence: str = ""
     """Attribution line that travels with the city."""
 
     def run(self) -> None:
         if not self.files:
             raise UserError("city import: name at least one file")
-        missing = [f for f in (*self.files, *self.cloud, *(f for f in (self.table, self.layers) if f)) if not f.exists()]
+        missing = [f for f in (*self.files, *self.cloud, *(f for f in (self.table, self.layers, self.sha256) if f)) if not f.exists()]
         if missing:
             raise UserError(f"{missing[0]}: no such file")
+        if self.sha256 is not None:
+            from flaneur.city.importing.checksums import verify_files
+
+            verify_files([*self.files, *self.cloud], self.sha256)
         start = time.perf_counter()
         reports = []
         skipped: list[str] = []

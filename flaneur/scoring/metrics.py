@@ -85,7 +85,7 @@ def confusion(labels: Tensor, target: Target, class_count: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Membership:
-    """Cells per group [B, 3]: membership by group, not by class."""
+    """Cells per group [B, 3]: membership by group, not by class. A group that the truth has no cell of scores NaN, not 0 at the first false alarm."""
 
     true_positive: Tensor
     false_positive: Tensor
@@ -93,11 +93,14 @@ class Membership:
 
     @property
     def iou(self) -> Tensor:
-        return ratio(self.true_positive, self.true_positive + self.false_positive + self.false_negative)
+        return self._present(ratio(self.true_positive, self.true_positive + self.false_positive + self.false_negative))
 
     @property
     def f1(self) -> Tensor:
-        return ratio(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
+        return self._present(ratio(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative))
+
+    def _present(self, share: Tensor) -> Tensor:
+        return torch.where(self.true_positive + self.false_negative > 0, share, torch.nan)
 
 
 def membership(labels: Tensor, target: Target, table: Tensor, with_background: bool) -> Membership:
@@ -110,8 +113,7 @@ def membership(labels: Tensor, target: Target, table: Tensor, with_background: b
 
 def strict_iou(labels: Tensor, target: Target, table: Tensor) -> Tensor:
     """[B, 3] group IoU over all scored cells, background included; NaN where the scene has no cell of the group."""
-    m = membership(labels, target, table, with_background=True)
-    return torch.where(m.true_positive + m.false_negative > 0, m.iou, torch.nan)
+    return membership(labels, target, table, with_background=True).iou
 
 
 def background_wrong(labels: Tensor, target: Target, table: Tensor) -> Tensor:

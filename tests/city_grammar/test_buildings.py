@@ -15,6 +15,7 @@ from shapely.geometry import Polygon
 from flaneur.city.assets.materials import MATERIALS
 from flaneur.city.grammar.buildings import build_buildings
 from flaneur.city.grammar.built import BuiltBuilding
+from flaneur.city.grammar.edge import cut_at_window
 from flaneur.city.layout.graph import Building, BuildingPart, CityGraph, Lot, OsmRef, Street
 from flaneur.city.layout.graph import Polygon as GraphPolygon
 from flaneur.city.layout.mapped import window_graph
@@ -204,6 +205,28 @@ def test_synthetic_cities_are_sound_and_lean(place: str) -> None:
     again = build_buildings(graph, plan, builtin_library(), 1)
     assert digest(made) == digest(again)
     assert digest(made) != digest(build_buildings(graph, plan, builtin_library(), 2))
+
+
+def test_a_garage_apart_from_its_house_is_known_to_what_places_objects() -> None:
+    """Of a house and a garage that do not touch, one is the footprint; the other must not be stood in either."""
+    graph = synthetic_graph("town", 67)
+    made = build_buildings(graph, plan_builtin(graph, builtin_library(), 67), builtin_library(), 67)
+    apart = [b for b in made if isinstance(silhouette(b), shapely.MultiPolygon)]
+    assert "lot_49" in {b.prototype.name for b in apart}
+    for b in made:
+        taken = shapely.union_all([b.footprint, *(outline for outline, low, _ in b.obstacles if low < 0.3)])
+        for part in shapely.get_parts(silhouette(b).buffer(-0.3)):
+            assert part.intersection(taken).area > 0.5 * part.area, b.prototype.name  # the rest is eaves
+
+
+def test_no_building_of_a_city_reaches_over_the_edge() -> None:
+    """One of its roofs has a hip that ends in the window's very corner."""
+    graph = synthetic_graph("cbd", 58)
+    made = [cut_at_window(b, graph.size) for b in build_buildings(graph, plan_builtin(graph, builtin_library(), 58), builtin_library(), 58)]
+    assert_sound(made)
+    for b in made:
+        world = b.prototype.vertices[:, :2] + b.position[:2]
+        assert world.min() > -0.011 and world.max() < graph.size + 0.011, b.prototype.name
 
 
 def digest(buildings: list[BuiltBuilding]) -> str:

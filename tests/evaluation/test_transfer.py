@@ -84,6 +84,10 @@ def test_a_place_without_vehicles_has_no_car_column() -> None:
     merge = Merge(CLASSES, INTO, ("car", "building"))
     found = merge.score(*one_map(["shed", "tree", "road"], ["building", "building", "road"]))
     assert np.isnan(found["ccr"][0, 1].item()) and found["ccr"][0, 2].item() == found["ocr"].item() == 0.5
+    # A building called a car is a building missed; it does not bring in a class that the place has none of.
+    alarm = merge.score(*one_map(["car", "building", "road"], ["building", "building", "road"]))
+    assert np.isnan(alarm["iou"][0, 1].item()) and alarm["miou"].item() == alarm["ocr"].item() == 0.5
+    assert alarm["f1"].item() == pytest.approx(2 / 3)
 
 
 def test_two_scored_classes_of_one_group_are_refused() -> None:

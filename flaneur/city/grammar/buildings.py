@@ -107,7 +107,10 @@ def _first_closed(job: Job, plans: list[MassPlan], kinds: list[list[list[str]]],
 def _described(job: Job, prototype: Prototype, model: Model, plans: list[MassPlan], kinds: list[list[list[str]]], centre: tuple[float, float]) -> BuiltBuilding:
     cx, cy = centre
     ground = [(p, k) for p, k in zip(plans, kinds, strict=True) if p.low < 0.3] or list(zip(plans, kinds, strict=True))
-    footprint = job.footprint if job.mapped else largest(shapely.union_all([p.polygon for p, _ in ground]))
+    outline = shapely.union_all([p.polygon for p, _ in ground])
+    footprint = job.footprint if job.mapped else largest(outline)
+    # A garage may stand apart from its house: nothing is placed in the smaller of the two either.
+    apart = [] if job.mapped else [part for part in getattr(outline, "geoms", ()) if not footprint.covers(part)]
     facades = []
     for p, rings in ground:
         for ring, row in zip((p.polygon.exterior, *p.polygon.interiors), rings, strict=True):
@@ -117,6 +120,6 @@ def _described(job: Job, prototype: Prototype, model: Model, plans: list[MassPla
         prototype, np.array([cx, cy, 0.0]), footprint, job.block, job.rule, job.style, tint_of(job), job.mapped, job.clipped, job.osm, job.title,
         entrances=[(round(px + cx, 3), round(py + cy, 3), float(np.arctan2(oy, ox))) for (px, py), (ox, oy) in model.doors],
         flat_roofs=[(affinity.translate(p, cx, cy), z) for p, z in model.flat_roofs],
-        obstacles=[(affinity.translate(p, cx, cy), low, high) for p, low, high in model.obstacles],
+        obstacles=[(affinity.translate(p, cx, cy), low, high) for p, low, high in model.obstacles] + [(part, -1.0, float(prototype.vertices[:, 2].max())) for part in apart],
         facades=facades,
     )  # fmt: skip

@@ -38,7 +38,7 @@ class BuiltBuilding:
     name: str = ""
     entrances: list[tuple[float, float, float]] = field(default_factory=list)  # world x, y, and the yaw that leads out
     flat_roofs: list[tuple[Polygon, float]] = field(default_factory=list)  # world outline and height of flat roof surface
-    obstacles: list[tuple[Polygon, float, float]] = field(default_factory=list)  # world outline, low and high (metres) of steps, awnings, balconies outside the footprint
+    obstacles: list[tuple[Polygon, float, float]] = field(default_factory=list)  # world outline, low and high (metres) of steps, awnings, balconies and detached parts outside the footprint
     facades: list[Facade] = field(default_factory=list)
 
     @property

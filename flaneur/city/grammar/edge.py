@@ -11,9 +11,10 @@ from flaneur.city.grammar.built import BuiltBuilding
 from flaneur.city.scene import QUANTUM, Prototype
 
 TOLERANCE = 0.005  # metres
-# (metres inside the edge, shortest edge in metres), tried in turn: a wall on the very edge and edges shorter than the
-# file's quantum would open the mesh when it is written.
-CUTS = ((-0.01, 0.001), (0.0, 0.005), (0.02, 0.005), (0.05, 0.02))
+# (metres inside the edge, metres more at a second edge, shortest edge in metres), tried in turn: a wall on the very edge
+# and edges shorter than the file's quantum would open the mesh when it is written; so would two cuts that meet on the
+# ridge of a hipped roof in the window's corner.
+CUTS = ((-0.01, 0.0, 0.001), (0.0, 0.0, 0.005), (0.02, 0.0, 0.005), (0.05, 0.0, 0.02), (0.0, 0.02, 0.005), (0.02, 0.05, 0.02))
 
 
 def cut_at_window(building: BuiltBuilding, size: float) -> BuiltBuilding:
@@ -30,10 +31,10 @@ def cut_at_window(building: BuiltBuilding, size: float) -> BuiltBuilding:
     if not planes:
         return building
     whole, materials = _solid(p)
-    for inset, shortest in CUTS:
+    for inset, more, shortest in CUTS:
         solid = whole
-        for normal, offset in planes:
-            solid = solid.trim_by_plane(tuple(normal), float(offset) + inset)
+        for k, (normal, offset) in enumerate(planes):
+            solid = solid.trim_by_plane(tuple(normal), float(offset) + inset + k * more)
         cut = _prototype(p, solid.simplify(shortest), materials)
         if _closed(cut):
             return replace(building, prototype=cut)

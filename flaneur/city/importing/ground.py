@@ -70,7 +70,7 @@ def _ground_color(raster: Raster) -> np.ndarray:  # [n, n, 3]
     """Mean colour of the ground cells within SMOOTH metres: single points are noise, and crowns hide what is below them."""
     width = 2 * round(SMOOTH / raster.cell) + 1
     own = (raster.label == raster.ground_label)[..., None].astype(float)
-    blur = lambda a: ndimage.uniform_filter(a, (width, width, 0), mode="nearest")  # noqa: E731
+    blur = lambda a: ndimage.uniform_filter(a, width, mode="nearest", axes=(0, 1))  # noqa: E731
     weight = blur(own)
     mean = blur(raster.color * own) / np.maximum(weight, 1e-6)
     return np.where(weight > 1e-3, mean, raster.color)

@@ -89,12 +89,13 @@ def _to_metres(part: Part, scale: float | None, up: str) -> None:
 
 
 def _check_unit(source: str, low: np.ndarray, high: np.ndarray, scale: float | None) -> None:
-    check_metric(source, low[:2], high[:2])
     extent = float((high - low).max())
     if scale is None and extent > LARGEST:
         raise UserError(f"{source}: {extent:,.0f} units across, so these are no metres; give --scale, metres in one unit (0.001 for millimetres, 0.01 for centimetres, 1 if it is that large)")
     if scale is None and extent < SMALLEST:
-        raise UserError(f"{source}: {extent:.3g} units across, so these are no metres; give --scale, metres in one unit (1000 for kilometres, 1 if it is that small)")
+        small = "give --scale, metres in one unit (1000 for kilometres, 1 if it is that small); degrees have to be projected to metres first"
+        raise UserError(f"{source}: {extent:.3g} units across, so these are no metres; {small}")
+    check_metric(source, low[:2], high[:2])
 
 
 def _pieces(part: Part, rules: dict[str, Any], table: Path | None, counts: dict[str, int]) -> Iterator[Piece]:

@@ -14,7 +14,7 @@ from shapely.geometry.base import BaseGeometry
 from flaneur.city.importing.builder import INDEX, NAMES, SceneBuilder, nearest_material, plain, roofed
 from flaneur.city.importing.cloud import WINDOW, Cloud
 from flaneur.city.importing.ground import add_ground
-from flaneur.city.importing.raster import GROUND, SUB, Raster, islands, nearest_index, rasterise
+from flaneur.city.importing.raster import GROUND, SUB, Raster, islands, nearest_index, rasterise, without_pinholes
 from flaneur.city.importing.relief import outline, prism, relief
 from flaneur.city.scene import Scene
 from flaneur.classes import load_classes
@@ -27,12 +27,13 @@ ROOFS = ("roof_red", "roof_brown", "roof_slate", "roof_bitumen", "roof_gravel", 
 LEAVES = ("leaves_oak", "leaves_linden", "leaves_dark", "leaves_olive", "leaves_autumn", "needles")
 STRAIGHT = 0.3  # metres by which walls may be straightened: about a cell, or a quarter of it where points say where they are
 FLATTEN = 0.08  # metres by which simplifying may move a surface
+GAPS = 4  # cells: holes of a map narrower than twice that are closed
 VEHICLES = {"car": 12.0, "truck": 60.0, "bus": 95.0}  # m3: a clump above twice that is split
 
 
 @dataclass
 class Layers:
-    """Polygons in the window's frame that overrule the points: footprints one by one, background by class."""
+    """Polygons in the window's frame that overrule the points where they lie: footprints one by one, background by class."""
 
     buildings: list[BaseGeometry] = field(default_factory=list)
     background: list[tuple[str, BaseGeometry]] = field(default_factory=list)  # later ones lie on top
@@ -59,27 +60,34 @@ def scene_from_cloud(cloud: Cloud, name: str, origin: dict[str, Any], provenance
 
 
 def apply_layers(raster: Raster, layers: Layers) -> None:
+    """A map may end inside the window: a building of the points gives way only where the map says what is there instead."""
     classes = load_classes()
     n, objects = len(raster.label), ~np.isin(raster.label, [classes[c].id for c in GROUND])
+    mapped = np.zeros((n, n), bool)
     for class_name, shape in layers.background:
         inside = cells_inside(shape, n)
         raster.ground_label[inside] = classes[class_name].id
+        mapped |= inside
     raster.label[~objects] = raster.ground_label[~objects]
     if not layers.buildings:
         return
     building = classes["building"].id
     seen, height = raster.label == building, raster.top.copy()
-    raster.label[seen] = raster.ground_label[seen]
+    footprints = [cells_inside(shape, n) for shape in layers.buildings]
+    mapped |= np.any(footprints, 0)
+    # Between the polygons of a map there may be a wall or a gap, but no further building.
+    mapped = ndimage.binary_closing(np.pad(mapped, GAPS), np.ones((3, 3)), iterations=GAPS)[GAPS:-GAPS, GAPS:-GAPS]
+    away = seen & mapped
+    raster.label[away] = raster.ground_label[away]
     raster.instance[seen] = -1
     nearest = nearest_index(~seen)
-    for k, shape in enumerate(layers.buildings):
-        inside = cells_inside(shape, n)
+    for k, (shape, inside) in enumerate(zip(layers.buildings, footprints, strict=True)):
         if not (inside & seen).any():
             continue
         # A tree or a gap over the footprint: the roof below takes the nearest roof's height.
         raster.top[inside] = height[nearest][inside]
         raster.label[inside], raster.instance[inside] = building, k
-        raster.footprints[k] = shape.intersection(shapely.box(0, 0, WINDOW, WINDOW))
+        raster.footprints[k] = shape
 
 
 def cells_inside(shape: BaseGeometry, n: int) -> np.ndarray:
@@ -153,6 +161,7 @@ def _shaped(raster: Raster, where: tuple[slice, slice], mask: np.ndarray, top: n
     """The relief of cells, cut by its footprint or by the outline of its points; what lies in one plane is merged."""
     solid = relief(_grown(mask), _spread(top, mask), foot, raster.cell, _moved(_corner(raster, where), raster.cell))
     shape = points_outline(raster, where, mask, kinds) if shape is None else shape
+    shape = shape.intersection(shapely.box(0, 0, WINDOW, WINDOW))
     return (solid.simplify(FLATTEN) ^ prism(shape, foot - 1, 400.0)).simplify(FLATTEN)
 
 
@@ -166,15 +175,15 @@ def points_outline(raster: Raster, where: tuple[slice, slice], mask: np.ndarray,
     n = len(raster.label)
     rows, columns = (np.arange(s.start - 1, s.stop + 1).clip(0, n - 1) for s in where)
     own = np.pad(mask, 1)
-    allowed = own | (ndimage.binary_dilation(own, np.ones((3, 3))) & ~np.isin(raster.label[np.ix_(rows, columns)], ids))
+    allowed = own | (np.asarray(ndimage.binary_dilation(own, np.ones((3, 3))), bool) & ~np.isin(raster.label[np.ix_(rows, columns)], ids))
     fine_rows, fine_columns = ((r[:, None] * SUB + np.arange(SUB)).ravel() for r in (rows, columns))
     seen = raster.seen[np.ix_(fine_rows, fine_columns)]
     points = np.isin(seen, ids)
     # Closing joins points that lie apart by the usual gap and leaves the outer edge where it is; what others were seen in stays theirs.
     width = 2 * raster.gap + 1
-    closed = ndimage.binary_closing(np.pad(points, width), np.ones((width, width)))[width:-width, width:-width] & (points | (seen == 255))
-    closed &= np.kron(allowed, np.ones((SUB, SUB), bool))
-    closed = ndimage.binary_opening(closed, np.ones((3, 3)))
+    closed = np.asarray(ndimage.binary_closing(np.pad(points, width), np.ones((width, width))), bool)[width:-width, width:-width] & (points | (seen == 255))
+    closed = closed & np.kron(allowed, np.ones((SUB, SUB), bool))
+    closed = ndimage.binary_opening(without_pinholes(closed, ~points & (seen != 255), width), np.ones((3, 3)))
     cell = raster.cell / SUB
     corner = (where[1].start - 1) * raster.cell, (where[0].start - 1) * raster.cell
     if not closed.any():

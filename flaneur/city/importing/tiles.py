@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -45,15 +46,22 @@ class Tiles:
             keep = (x >= x0) & (x < x0 + WINDOW) & (y >= y0) & (y < y0 + WINDOW)
             self._hold((0, 0), points[keep])
         else:
-            column, row = np.floor(x / WINDOW).astype(np.int32), np.floor(y / WINDOW).astype(np.int32)
-            first = (int(column[0]), int(row[0]))
-            if (column == first[0]).all() and (row == first[1]).all():
-                self._hold(first, points)
-            else:
-                for key in np.unique(np.stack([column, row], 1), axis=0).tolist():
-                    self._hold((key[0], key[1]), points[(column == key[0]) & (row == key[1])])
+            self._sort(points)
         if self._held_points > BUFFERED:
             self._flush()
+
+    def _sort(self, points: np.ndarray) -> None:
+        column, row = (np.floor(points[axis] / WINDOW).astype(np.int64) for axis in ("x", "y"))
+        first, low = int(column.min()), int(row.min())
+        rows = int(row.max()) - low + 1
+        code = (column - first) * rows + (row - low)
+        if int(code.max()) < 1 << 16:
+            code = code.astype(np.uint16)  # sorted in linear time
+        order = np.argsort(code, kind="stable")
+        code, points = code[order].astype(np.int64), points[order]
+        starts = np.flatnonzero(np.diff(code, prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(code)]):
+            self._hold((first + int(code[start]) // rows, low + int(code[start]) % rows), points[start:end])
 
     def _hold(self, key: tuple[int, int], points: np.ndarray) -> None:
         if len(points):

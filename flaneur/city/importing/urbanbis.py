@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.csv as csv
 from flaneur.city.importing.cloud import IGNORED, POINT, check_metric, class_table
 from flaneur.errors import UserError
 
+Item = TypeVar("Item")
 COLUMNS = ("x", "y", "z", "r", "g", "b", "semantic", "instance", "building_type")
 SEMANTICS = {0: "terrain", 1: "vegetation", 2: "water", 3: "bridge", 4: "vehicle", 5: "boat", 6: "building", -100: "ignored"}
 # A boat has no class of ours: it is left out and the water goes on below it.
@@ -30,19 +32,33 @@ def read_blocks(path: Path, block: int = BLOCK, advance: Callable[[int], None] |
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     with file:
-        first_line, done, metric = 1, 0, False
-        for text in _blocks(file, block):
-            points = _parse(path, text, first_line)
+        done, metric = 0, False
+        for size, points in _ahead(_parsed(path, file, block)):
             if not metric and len(points):
                 check_metric(str(path), np.array([points["x"].min(), points["y"].min()]), np.array([points["x"].max(), points["y"].max()]))
                 metric = True
-            first_line += text.count(b"\n")
-            done += len(text)
+            done += size
             if advance is not None:
                 advance(done)
             yield points
         if not metric:
             raise UserError(f"{path}: no points in it")
+
+
+def _parsed(path: Path, file: BinaryIO, block: int) -> Iterator[tuple[int, np.ndarray]]:
+    first_line = 1
+    for text in _blocks(file, block):
+        yield len(text), _parse(path, text, first_line)
+        first_line += text.count(b"\n")
+
+
+def _ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The next item is made in a thread while the last one is used: parsing leaves the interpreter free."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = pool.submit(next, items, None)
+            yield item
 
 
 def _blocks(file: BinaryIO, block: int) -> Iterator[bytes]:
