@@ -22,7 +22,8 @@ BUILTIN: dict[str, Maker] = {
     "random": lambda env, seed: RandomGoals(seed=seed),
     "lawnmower": lambda env, seed: Lawnmower(),
     "nearest_frontier": lambda env, seed: NearestFrontier(),
-    "ceiling": lambda env, seed: Ceiling(env, seed=seed),
+    # By the task, not by the device: at full resolution a small pool leaves cells out (decision 0024).
+    "ceiling": lambda env, seed: Ceiling(env, pool=16384 if env.config.camera.width >= 256 else 4096, seed=seed),
     "uncertainty": lambda env, seed: Uncertainty(seed=seed),
     "zhang": lambda env, seed: Zhang(),
     "rayfronts": lambda env, seed: RayFronts(seed=seed),

@@ -93,7 +93,7 @@ def label_row(world: World, method: str, row: dict[str, Any]) -> dict[str, Any]:
         "method": method, "scene": world.names[row.pop("scene_index")], "place_type": scene.place_type, "light": scene.light, "evidence": world.task.evidence,
         "source": world.source.name, "dataset": world.dataset, "task": world.task.fingerprint, "device": str(world.device), "flaneur": __version__,
     }  # fmt: skip
-    ccr = dict(zip(SCALE_GROUPS, row["scores"]["ccr"], strict=True))
+    ccr: dict[str, Any] = dict(zip(SCALE_GROUPS, row["scores"]["ccr"], strict=True))
     if world.merge is not None:
         ccr |= {name: ccr[group] for group, name in world.merge.groups.items()}
     return labels | {"ccr": ccr} | row

@@ -87,7 +87,7 @@ def _building(ours: BuiltBuilding, lot: Polygon, vertices: np.ndarray, faces: np
         f"{ours.prototype.name}_package", load_classes()[kind].id, ours.fine_name, local.reshape(-1, 3).astype(np.float32), np.arange(3 * len(local), dtype=np.int32).reshape(-1, 3),
         _texture(local, normal).reshape(-1, 2).astype(np.float32), np.where(normal[:, 2] > 0.7, MATERIAL_INDEX[ROOF], MATERIAL_INDEX[WALL]).astype(np.uint16), volume,
     )  # fmt: skip
-    ring = list(footprint.exterior.coords)
+    ring = [(x, y) for x, y, *_ in footprint.exterior.coords]
     # Where doors and flat roofs are in a package's mesh is not known: nothing is placed at or on them.
     return replace(
         ours, prototype=prototype, position=centre, footprint=footprint, entrances=[], flat_roofs=[], obstacles=[],
