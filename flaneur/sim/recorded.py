@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -22,7 +24,9 @@ class Recorded(Generic[T]):
     """
 
     def __init__(self, work: Callable[[], T], device: torch.device, enabled: bool = True, generators: Sequence[torch.Generator] = ()) -> None:
-        self.work, self.device, self.generators = work, device, [g for g in generators if g.device.type == "cuda"]
+        # An object that keeps the recording of its own method would otherwise live, with all its memory, until Python looks for circles.
+        self._work: Callable[[], Callable[[], T] | None] = weakref.WeakMethod(work) if inspect.ismethod(work) else lambda: work
+        self.device, self.generators = device, [g for g in generators if g.device.type == "cuda"]
         self.enabled = enabled and device.type == "cuda"
         self.runs = 0
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -31,7 +35,7 @@ class Recorded(Generic[T]):
     def __call__(self) -> T:
         if not self.enabled or self.runs < WARM:
             self.runs += 1
-            return self.work()
+            return self._run()
         if self._graph is None:
             self._record()
         assert self._graph is not None
@@ -45,5 +49,10 @@ class Recorded(Generic[T]):
         for generator in self.generators:
             graph.register_generator_state(generator)
         with torch.cuda.graph(graph, stream=stream):
-            self._result = self.work()
+            self._result = self._run()
         self._graph = graph
+
+    def _run(self) -> T:
+        work = self._work()
+        assert work is not None, "the object whose work this is has gone"
+        return work()
