@@ -24,6 +24,7 @@ class Build(Command):
     manifest: tyro.conf.Positional[Path]
     """TOML file: scenes with their split, light and source."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """Folder of the data set."""
     osm_root: Path | None = None
     """Folder of the street maps the manifest names."""
     workers: int = 1
@@ -51,6 +52,7 @@ class Stats(Command):
     """
 
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
 
     def run(self) -> None:
         from flaneur.city.dataset.card import dataset_statistics
@@ -73,6 +75,7 @@ class Card(Command):
     """
 
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
 
     def run(self) -> None:
         from flaneur.city.dataset.card import write_card
@@ -91,7 +94,9 @@ class Push(Command):
     """
 
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
     target: tyro.conf.Positional[str]
+    """Folder, s3://BUCKET/... or hf://datasets/..."""
 
     def run(self) -> None:
         from flaneur.city.dataset.hosting import push
@@ -109,7 +114,9 @@ class Pull(Command):
     """
 
     source: tyro.conf.Positional[str]
+    """Folder, s3://BUCKET/... or hf://datasets/..."""
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
 
     def run(self) -> None:
         from flaneur.city.dataset.hosting import pull

@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:  # a folder that may not be written, a full disk, a file where a folder should be
         if error.filename is None and error.errno is None:
             raise
-        line = f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
+        line = _system_error(error)
     except KeyboardInterrupt:
         print("flaneur: stopped; run the same command again to go on", file=sys.stderr)
         return 130
@@ -106,6 +106,15 @@ def _run(name: str, target: str, arguments: list[str]) -> int:
 
     module, _, attribute = target.partition(":")
     return int(parse(getattr(importlib.import_module(module), attribute), name, arguments).run() or 0)
+
+
+def _system_error(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    if not error.filename:
+        return reason
+    folder, name = os.path.split(os.fsdecode(error.filename))
+    # Files are written beside their place under a hidden name that nobody has given.
+    return f"{folder or '.'}: cannot write here ({reason})" if name.startswith(".") else f"{error.filename}: {reason}"
 
 
 def _overview(group: str | None = None) -> str:

@@ -26,6 +26,7 @@ class Render(Command):
     """
 
     scene: tyro.conf.Positional[Path]
+    """Folder of a built city."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """.png or .jpg; .mp4 or .gif for a film."""
     pose: str | None = None
@@ -37,6 +38,7 @@ class Render(Command):
     light: Literal["day", "dusk", "night", "overcast"] | None = None
     """Default: the city's own."""
     size: str = "1280x720"
+    """WIDTHxHEIGHT in pixels, but for the sheet."""
     fov: float = 75.0
     """Horizontal, degrees."""
     samples: int = 4
@@ -44,6 +46,7 @@ class Render(Command):
     frames: int = 120
     """Of a film."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.city.scene import Scene
