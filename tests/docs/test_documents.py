@@ -77,7 +77,7 @@ def read(words: list[str], whole: bool) -> None:
         if rest in ([], ["--help"]):
             return
         entry, name, rest = entry[rest[0]], f"{name} {rest[0]}", rest[1:]
-    if "--help" in rest:
+    if "--help" in rest or not (whole or rest):  # a mention of nothing but the command
         return
     module, _, attribute = entry[0].partition(":")
     command = getattr(__import__(module, fromlist=[attribute]), attribute)
