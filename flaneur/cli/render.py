@@ -96,7 +96,8 @@ class View(Command):
         out = self.out or (self.path / "view.html" if self.path.is_dir() else self.path.with_suffix(".html"))
         kind, page = _page(self.path)
         size = write_page(out, page)
-        print_json({"kind": kind, "out": str(out), "bytes": size}) if self.json else print(f"{out}: {kind}, {size / 1e6:.1f} MB; open it in a browser")
+        shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"
+        print_json({"kind": kind, "out": str(out), "bytes": size}) if self.json else print(f"{out}: {kind}, {shown}; open it in a browser")
 
 
 def _page(path: Path) -> tuple[str, str]:
