@@ -85,7 +85,7 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"flaneur {__version__}")
         return 0
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_overview())
+        print(_overview(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     name, rest = arguments[0], arguments[1:]
     entry = COMMANDS.get(name)
