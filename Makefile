@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 OSM    ?=
 EXTRAS ?= dev
+READY  := $(VENV)/.ready-$(EXTRAS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-gpu lint docs clean
@@ -11,13 +12,13 @@ EXTRAS ?= dev
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Flaneur needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
-setup: $(VENV)/.ready ## make the virtual environment in .venv and install everything pinned
+setup: $(READY) ## make the virtual environment in .venv and install everything pinned
 
 demo: setup ## a city, three mappers, a table and a page: out/demo/index.html  (OSM=extract.osm.pbf for a real one)
 	$(BIN)/flaneur demo --out out/demo $(if $(OSM),--osm $(OSM))

@@ -57,7 +57,7 @@ def pipeline() -> None:
         if i:
             d.arrow((154 + 203 * (i - 1), 55), (8 + 203 * i, 55))
     for i, name in enumerate(("layout", "planning", "grammar", "sim")):
-        d.text(182 + 203 * i, 48, name, 11.5, SOFT, "middle")
+        d.text(180 + 203 * i, 46, name, 10.5, SOFT, "middle")
     d.box(796, 160, 160, 62, "evidence", "per patch and class", ORANGE)
     d.box(548, 160, 200, 62, "voxel map", "log-odds, calibrated", BLUE)
     d.box(300, 160, 200, 62, "planar map", "256 x 256 cells, 29 classes", BLUE)
@@ -117,7 +117,7 @@ def column() -> None:
     """A planar cell: its height bins, what each knows, what the projection makes of them."""
     d = Drawing(980, 300, "From voxels to a planar cell")
     edges = (-0.5, 0.15, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 300)
-    d.text(20, 22, "17 height bins above the local ground, thin where small things are", 12.5, SOFT)
+    d.text(300, 37, "17 height bins above the local ground, thin where small things are", 12.5, SOFT)
     seen = {0: ("pavement", "#b8bec6"), 1: ("bench", ORANGE), 2: ("bench", ORANGE), 5: ("tree", GREEN), 6: ("tree", GREEN), 7: ("tree", GREEN)}
     for z in range(17):
         y = 280 - 15 * (z + 1)

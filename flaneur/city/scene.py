@@ -181,6 +181,8 @@ class Scene:
     def load(cls, folder: Path, verify: bool = False) -> Scene:
         """Read a scene folder; `verify` also compares the checksum of its content."""
         folder = Path(folder)
+        if folder.is_file():
+            raise UserError(f"{folder}: a file; give the folder of a built city")
         try:
             meta = json.loads((folder / "scene.json").read_text("utf-8"))
         except FileNotFoundError:

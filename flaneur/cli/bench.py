@@ -34,6 +34,7 @@ class Bench(Command):
     """
 
     what: tyro.conf.Positional[Literal["render", "step", "fusion", "train", "plan", "build"]]
+    """The part."""
     scenes: list[Path] = field(default_factory=list)
     """Folders of built cities."""
     views: int = 8
@@ -55,7 +56,9 @@ class Bench(Command):
     places: list[str] = field(default_factory=lambda: list(PLACES))
     """Of build: cbd, town, suburb, rural."""
     seed: int = 0
+    """Of build."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         self._check()

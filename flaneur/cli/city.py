@@ -41,7 +41,9 @@ class Build(Command):
     synthetic: Literal["cbd", "town", "suburb", "rural"] | None = None
     """Invent the layout instead."""
     seed: int = 0
+    """The same seed gives the same bytes."""
     light: Literal["day", "dusk", "night", "overcast"] = "day"
+    """Time of day and weather, for pictures and the USD export."""
     planner: Literal["builtin", "openai", "local", "replay"] = "builtin"
     """Who assigns rules to blocks: rules of our own, an OpenAI-compatible server, a model on this machine, a saved transcript."""
     rules: Path | None = None

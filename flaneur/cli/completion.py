@@ -24,6 +24,7 @@ class Completion(Command):
     """
 
     shell: tyro.conf.Positional[Literal["bash", "zsh", "fish"]]
+    """Which one."""
 
     def run(self) -> None:
         words = list(completions())

@@ -27,6 +27,7 @@ class Build(Command):
     manifest: tyro.conf.Positional[Path]
     """TOML file: scenes with their split, light and source."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """Folder of the data set."""
     osm_root: Path | None = None
     """Folder of the street maps the manifest names."""
     workers: int | None = None
@@ -73,6 +74,7 @@ class Stats(Command):
     """
 
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
 
     def run(self) -> None:
         from flaneur.city.dataset.card import dataset_statistics
@@ -95,6 +97,7 @@ class Card(Command):
     """
 
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
 
     def run(self) -> None:
         from flaneur.city.dataset.card import write_card
@@ -113,7 +116,9 @@ class Push(Command):
     """
 
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
     target: tyro.conf.Positional[str]
+    """Folder, s3://BUCKET/... or hf://datasets/..."""
 
     def run(self) -> None:
         from flaneur.city.dataset.hosting import push
@@ -131,7 +136,9 @@ class Pull(Command):
     """
 
     source: tyro.conf.Positional[str]
+    """Folder, s3://BUCKET/... or hf://datasets/..."""
     folder: tyro.conf.Positional[Path]
+    """Folder of the data set."""
 
     def run(self) -> None:
         from flaneur.city.dataset.hosting import pull

@@ -31,17 +31,23 @@ class Demo(Command):
     """
 
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out/demo")
+    """Folder to write."""
     osm: Path | None = None
     """Street map instead of an invented layout."""
     synthetic: Literal["cbd", "town", "suburb", "rural"] = "town"
+    """Kind of the invented layout."""
     seed: int = 7
+    """Of the city and the flights."""
     methods: tuple[str, ...] = ()
     """Default: the agent that ships and two rivals; where none ships, ActiveSGM in its place."""
     evidence: str = ""
     """Default: the twin fitted to Lens where it ships, else the invented twin:easy."""
     steps: int = 384
+    """Observations of each method."""
     image: int = 128
+    """Pixels a side."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         start = time.perf_counter()

@@ -16,8 +16,9 @@ from flaneur.errors import UserError
 class Evaluate(Command):
     """Run methods on scenes and print the table. Run again to go on where it stopped.
 
-    Methods: random, lawnmower, nearest_frontier, ceiling, the path of an agent, or any of them with a constant
-    calibration (@BETA: one number, or four for small, medium, large and background).
+    Methods: uncertainty, zhang, rayfronts, activesgm, random, lawnmower, nearest_frontier, ceiling, the path of an agent,
+    a planner of your own (docs/guides/planner.md); any of them with a constant calibration (@BETA: one number, or four
+    for small, medium, large and background).
 
     Examples:
       flaneur evaluate lawnmower random --scenes out/town --out out/results.jsonl --image 128 --lattice cpu
@@ -35,8 +36,9 @@ class Evaluate(Command):
     limit: int | None = None
     """At most so many scenes."""
     evidence: str = "twin"
-    """twin (fitted to Lens), twin:easy, twin:hard, twin:FILE, oracle."""
+    """twin (fitted to Lens), twin:easy, twin:hard, twin:FILE, oracle; lens, clip:FOLDER and dinotxt:FILE, slower."""
     seeds: tuple[int, ...] = (0,)
+    """Every method runs once with each."""
     num_envs: int = 8
     """Environments in one batch."""
     image: int = 256
@@ -64,7 +66,7 @@ class Evaluate(Command):
         if self.json:
             print_json({"tables": [t.plain() | {"runs": t.runs, "scenes": t.scenes, "episodes": t.episodes} for t in found], "failures": failures, "lint": lint(found), "out": str(self.out)})
         else:
-            for columns, title in ((MAIN, f"{world.source.name}, {len(world.scenes)} scenes, CCR in %"), ((*ADDITIONAL, "strict_miou", "background_wrong"), "more, in %")):
+            for columns, title in ((MAIN, f"{world.source.name}, {len(world.scenes)} scene{'s'[: len(world.scenes) > 1]}, CCR in %"), ((*ADDITIONAL, "strict_miou", "background_wrong"), "more, in %")):
                 print_table(("method", *(TITLES[c].removeprefix("CCR ") for c in columns)), [(t.method, *(t.cells[c].mean for c in columns)) for t in found], title)
             print(f"rows: {self.out}")
             for line in failures:

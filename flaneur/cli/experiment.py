@@ -19,7 +19,7 @@ class Experiment(Command):
     """Run one experiment of the paper into a folder. Run again to go on where it stopped.
 
     Names: main, ablation, k-sweep, fixed-scaling, module-swap, cca, timing, pareto, curves, steps, qualitative,
-    dataset, or a TOML file of your own. With --budget smoke everything is tiny and invented, agents included: it
+    dataset, urbanbis, or a TOML file of your own. With --budget smoke everything is tiny and invented, agents included: it
     shows that the experiment runs, and its numbers mean nothing.
 
     Examples:
@@ -30,8 +30,11 @@ class Experiment(Command):
     """
 
     name: tyro.conf.Positional[str]
+    """One of the names above, or a TOML file."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """Folder to write."""
     budget: Literal["smoke", "full"] = "full"
+    """smoke: tiny and invented, a minute; full: the real thing."""
     scenes: Path | None = None
     """A data set, a folder of scenes, or one scene."""
     agents: Path | None = None
@@ -43,13 +46,19 @@ class Experiment(Command):
     limit: int | None = None
     """At most so many scenes."""
     evidence: str = "twin"
+    """As in flaneur evaluate."""
     seeds: tuple[int, ...] = ()
     """Training seeds of learned methods, instead of the experiment's."""
     num_envs: int = 8
+    """Environments in one batch."""
     image: int = 256
+    """Pixels a side."""
     steps: int = 384
+    """Observations per episode."""
     lattice: Literal["dense", "medium", "cpu"] = "dense"
+    """As in flaneur evaluate."""
     device: str = "auto"
+    """auto, cpu or cuda."""
     ray: tuple[str, ...] | None = None
     """Rows and seeds over a Ray cluster: HOST:PORT of its head, auto for this machine's, nothing for this machine alone."""
     workers: int | None = None
@@ -150,7 +159,9 @@ class Report(Command):
     """
 
     results: tyro.conf.Positional[list[Path]]
+    """Folders of experiments, or result files."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """Folder to write."""
 
     def run(self) -> None:
         from flaneur.evaluation.report.write import write_report

@@ -33,6 +33,7 @@ class Import(Command):
     files: tyro.conf.Positional[list[Path]]
     """Point clouds, CityJSON models or meshes."""
     format: Literal["urbanbis", "las", "cityjson", "mesh"]
+    """What the files are."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """Folder to write; one folder per window in it when there are several."""
     window: str | None = None

@@ -31,7 +31,9 @@ class Train(Command):
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """Weights (.safetensors)."""
     views: Literal["ordinary", "all"] = "ordinary"
+    """ordinary: near, level and by day, as a camera in a street sees; all: the control, from everywhere in every light."""
     steps: int = 1500
+    """Updates of the network."""
     seconds: float = 0.0
     """When positive: as many steps as fit."""
     split: str | None = None
@@ -41,6 +43,7 @@ class Train(Command):
     batch: int = 128
     """Views per step."""
     learning_rate: float = 2e-3
+    """Highest of the schedule."""
     poses: int = 6000
     """Views per scene, drawn beforehand."""
     without: tuple[str, ...] = ()
@@ -52,7 +55,9 @@ class Train(Command):
     image: int = 256
     """Pixels a side, eight to a patch."""
     seed: int = 0
+    """Of the views and the first weights."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.perception.lens import LensConfig
@@ -101,7 +106,9 @@ class Evaluate(Command):
     image: int = 256
     """Pixels a side."""
     seed: int = 5
+    """Of the views."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.perception.reliability import judge

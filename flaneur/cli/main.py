@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:  # a folder that may not be written, a full disk, a file where a folder should be
         if error.filename is None and error.errno is None:
             raise
-        line = f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
+        line = _system_error(error)
     except KeyboardInterrupt:
         print("flaneur: stopped; run the same command again to go on", file=sys.stderr)
         return 130
@@ -85,7 +85,7 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"flaneur {__version__}")
         return 0
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_overview())
+        print(_overview(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     name, rest = arguments[0], arguments[1:]
     entry = COMMANDS.get(name)
@@ -106,6 +106,15 @@ def _run(name: str, target: str, arguments: list[str]) -> int:
 
     module, _, attribute = target.partition(":")
     return int(parse(getattr(importlib.import_module(module), attribute), name, arguments).run() or 0)
+
+
+def _system_error(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    if not error.filename:
+        return reason
+    folder, name = os.path.split(os.fsdecode(error.filename))
+    # Files are written beside their place under a hidden name that nobody has given.
+    return f"{folder or '.'}: cannot write here ({reason})" if name.startswith(".") else f"{error.filename}: {reason}"
 
 
 def _overview(group: str | None = None) -> str:

@@ -25,7 +25,9 @@ class Map(Command):
     """
 
     recording: tyro.conf.Positional[Path]
+    """Folder of the recording."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """Folder to write."""
     evidence: str = "lens"
     """lens, lens:FILE, clip:FOLDER, dinotxt:FILE."""
     up: Literal["z", "y", "-y"] = "z"
@@ -33,7 +35,9 @@ class Map(Command):
     size: float | None = None
     """Metres a side; default: what the recording saw."""
     cells: int = 256
+    """Cells of the map a side."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.classes import load_classes

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
+import typing
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
-from typing import Any
+from functools import cache
+from typing import Annotated, Any
 
 import tyro
 
@@ -19,6 +21,7 @@ MARKS = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.Posi
 
 def parse(command: type, name: str, arguments: list[str]) -> Any:
     """`arguments` as an instance of the dataclass `command`; `--help` prints and exits as usual."""
+    _quieten(command)
     with _one_line_errors(command, name):
         return tyro.cli(command, args=_join_negative_values(arguments), prog=f"flaneur {name}", description=inspect.getdoc(command), config=MARKS)
 
@@ -42,6 +45,19 @@ def ray_address(words: tuple[str, ...] | None) -> str | None:
     if words is not None and len(words) > 1:
         raise UserError(f"--ray {' '.join(words)}: give one address, HOST:PORT, or nothing")
     return None if words is None else (words or ("local",))[0]
+
+
+@cache  # once per command: the class keeps it
+def _quieten(command: type) -> None:
+    """In help, a default is shown where it says something: not `None` or `False`, nothing empty."""
+    for name, hint in typing.get_type_hints(command, include_extras=True).items():
+        extras = getattr(hint, "__metadata__", ())
+        if tyro.conf.UseAppendAction not in extras and not any(getattr(e, "help_behavior_hint", None) for e in extras):
+            command.__annotations__[name] = Annotated[hint, tyro.conf.arg(help_behavior_hint=_shown_default)]
+
+
+def _shown_default(value: str) -> str:
+    return "" if value in ("None", "False", "", "''") else f"(default: {value})"
 
 
 def _one_line_errors(command: type, name: str) -> AbstractContextManager[None]:

@@ -26,6 +26,7 @@ class Render(Command):
     """
 
     scene: tyro.conf.Positional[Path]
+    """Folder of a built city."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """.png or .jpg; .mp4 or .gif for a film."""
     pose: str | None = None
@@ -37,6 +38,7 @@ class Render(Command):
     light: Literal["day", "dusk", "night", "overcast"] | None = None
     """Default: the city's own."""
     size: str = "1280x720"
+    """WIDTHxHEIGHT in pixels, but for the sheet."""
     fov: float = 75.0
     """Horizontal, degrees."""
     samples: int = 4
@@ -44,6 +46,7 @@ class Render(Command):
     frames: int = 120
     """Of a film."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.city.scene import Scene
@@ -93,7 +96,8 @@ class View(Command):
         out = self.out or (self.path / "view.html" if self.path.is_dir() else self.path.with_suffix(".html"))
         kind, page = _page(self.path)
         size = write_page(out, page)
-        print_json({"kind": kind, "out": str(out), "bytes": size}) if self.json else print(f"{out}: {kind}, {size / 1e6:.1f} MB; open it in a browser")
+        shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"
+        print_json({"kind": kind, "out": str(out), "bytes": size}) if self.json else print(f"{out}: {kind}, {shown}; open it in a browser")
 
 
 def _page(path: Path) -> tuple[str, str]:

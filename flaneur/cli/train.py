@@ -41,13 +41,19 @@ class Train(Command):
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """field=value, over the file's."""
     evidence: str = "twin"
+    """twin (fitted to Lens), twin:easy, twin:hard, twin:FILE, oracle; lens, clip:FOLDER and dinotxt:FILE, slower."""
     image: int = 256
+    """Pixels a side."""
     steps: int = 384
     """Observations per episode."""
     lattice: Literal["dense", "medium", "cpu"] = "dense"
+    """Poses that decide which cells are scored: 4 m apart, or coarse enough for a laptop."""
     reward: Literal["iou", "ccr", "both"] = "iou"
+    """What a step's gain is measured in: strict IoU, coverage (the paper's), or their mean."""
     validation_envs: int = 4
+    """Environments in a batch of validation."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.agent import distributed
@@ -89,7 +95,8 @@ class Train(Command):
             print_json(report)
         else:
             print(f"{best}: {report['updates']} updates in {report['seconds']} s; {_summary(trainer.curve[-1])}")
-            print(f"try it: flaneur evaluate {best} --scenes {self.scenes} --out {self.out}/results.jsonl --image {self.image} --lattice {self.lattice} --evidence {self.evidence}")
+            steps = f" --steps {self.steps}" if self.steps != type(self).steps else ""
+            print(f"try it: flaneur evaluate {best} --scenes {self.scenes} --out {self.out}/results.jsonl --image {self.image} --lattice {self.lattice} --evidence {self.evidence}{steps}")
 
 
 def _assignment(text: str) -> tuple[str, object]:

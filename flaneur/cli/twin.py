@@ -44,7 +44,9 @@ class Fit(Command):
     image: int = 256
     """Pixels a side."""
     seed: int = 0
+    """Of the views."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.perception.base import LIGHTS
@@ -102,7 +104,9 @@ class Evaluate(Command):
     image: int = 256
     """Pixels a side."""
     seed: int = 1
+    """Of the views; another than the one it was fitted with."""
     device: str = "auto"
+    """auto, cpu or cuda."""
 
     def run(self) -> None:
         from flaneur.perception.base import LIGHTS

@@ -208,6 +208,7 @@ class SemanticEnv:
         if self.config.final_scores:
             maps = (self.map.probabilities[rows], self.map.labels[rows], self.target.rows(rows))
             out["final_scores"] = score(*maps, self.classes) if self.merge is None else self.merge.score(*maps)
+            out["final_labels"] = maps[1]  # [len(done), Hm, Wm]
         else:
             out["final_scores"] = {"ccr": coverage(self.map.labels[rows], self.target.rows(rows), self._groups)}
         if self.config.final_observation:

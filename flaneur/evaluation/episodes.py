@@ -28,7 +28,8 @@ class PlannerFailure(RuntimeError):
     """A planner raised or returned goals that are no numbers: its rows fail, the others go on."""
 
 
-Watch = Callable[[SemanticEnv, int], None]  # after observation t was fused
+# After observation t was fused; labels [B, Hm, Wm] of the maps it gave. At the last t the environment is in the next episode.
+Watch = Callable[[SemanticEnv, int, Tensor], None]
 
 
 def run_episodes(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], tick: Callable[[int, int], None] | None = None, watch: Watch | None = None) -> Iterator[dict[str, Any]]:
@@ -63,10 +64,10 @@ def _run_batch(env: SemanticEnv, planner: Planner, episodes: Sequence[Episode], 
         final = info.get("final_scores", final)
         if t < length - 1:  # the last step already shows the next episode
             curves["ccr"].append(env.coverage())
-            if watch:
-                watch(env, t)
             path += info["travelled"]
             collisions += (~env.sim.clear(env.poses[:, :3], 0.01, env.map.scene_index)).long()
+        if watch:
+            watch(env, t, env.map.labels if t < length - 1 else info["final_labels"])
         for name in ("global_accuracy", "affected_accuracy"):
             if name in info:
                 curves[name].append(info[name])

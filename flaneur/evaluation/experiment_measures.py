@@ -26,18 +26,18 @@ TRUTH = "truth"
 
 # Maps ---------------------------------------------------------------------------------------------------------------
 def map_watch(folder: Path, scenes: Sequence[str], method: str) -> Watch:
-    """Keeps the map after the last step but one (the last already begins the next episode) of each scene's first start."""
+    """Keeps the last map of each scene's first start."""
+    shown: list[tuple[int, str, np.ndarray]] = []  # environment, scene, truth: noted before the next episode begins
 
-    def watch(env: SemanticEnv, t: int) -> None:
-        if t != env.config.episode_length - 2:
-            return
-        for e in range(env.num_envs):
-            scene = env.scene_of[e]
-            if scene < len(scenes) and env.start_of[e] == 0:
-                merged = env.merge.labels if env.merge is not None else lambda labels: labels
-                truth, labels = (merged(x[e]).cpu().numpy() for x in (env.target.labels, env.map.labels))
-                save_map(folder / f"{scenes[scene]}--{TRUTH}.png", qualitative_map(truth, truth, env.classes))
-                save_map(folder / f"{scenes[scene]}--{method}.png", qualitative_map(labels, truth, env.classes))
+    def watch(env: SemanticEnv, t: int, labels: Tensor) -> None:
+        merged = env.merge.labels if env.merge is not None else lambda labels: labels
+        if t == env.config.episode_length - 2:
+            wanted = [(e, env.scene_of[e]) for e in range(env.num_envs) if env.scene_of[e] < len(scenes) and env.start_of[e] == 0]
+            shown[:] = [(e, scenes[scene], merged(env.target.labels[e]).cpu().numpy()) for e, scene in wanted]
+        if t == env.config.episode_length - 1:
+            for e, scene, truth in shown:
+                save_map(folder / f"{scene}--{TRUTH}.png", qualitative_map(truth, truth, env.classes))
+                save_map(folder / f"{scene}--{method}.png", qualitative_map(merged(labels[e]).cpu().numpy(), truth, env.classes))
 
     return watch
 

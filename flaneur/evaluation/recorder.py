@@ -67,14 +67,19 @@ class Recorder:
         self.maps: list[str] = []
         self.pictures: list[str] = []
         self.steps: list[int] = []
-        self.poses: list[list[float]] = []
+        self.poses: list[list[float]] = []  # x, y, z metres, yaw, pitch radians: where the camera went after observation t
 
-    def __call__(self, env: SemanticEnv, t: int) -> None:
-        self.poses.append([round(float(v), 2) for v in env.poses[0, [0, 1, 2, 5]]])
-        if t % self.every and t != env.config.episode_length - 2:
+    def __call__(self, env: SemanticEnv, t: int, labels: torch.Tensor) -> None:
+        last = t == env.config.episode_length - 1
+        if not last:  # after the last observation the camera is already at another start
+            self.poses.append([round(float(v), 2) for v in env.poses[0, [0, 1, 2, 5, 4]]])
+        if t % self.every and not last:
             return
         self.steps.append(t)
-        self.maps.append(png_uri(qualitative_map(env.map.labels[0].cpu().numpy(), self.truth, env.classes)))
+        self.maps.append(png_uri(qualitative_map(labels[0].cpu().numpy(), self.truth, env.classes)))
+        if last and self.pictures:
+            self.pictures.append(self.pictures[-1])
+            return
         frame = self.sim.render(env.poses[:1], torch.zeros(1, dtype=torch.int32, device=env.device), ("rgb",), check=False)
         assert frame.rgb is not None
         self.pictures.append(jpeg_uri(frame.rgb[0].cpu().numpy()))

@@ -130,6 +130,7 @@ def train(
     sim: Simulator,
     config: LensTrainConfig | None = None,
     progress: Callable[[int, int, float], Any] | None = None,  # step, of how many, loss
+    clock: Callable[[], float] = time.perf_counter,  # seconds
 ) -> Lens:
     """Train on the simulator's scenes (training cities only; by day for ordinary views); returns the finished source."""
     config = config or LensTrainConfig()
@@ -148,12 +149,12 @@ def train(
     optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.03, fused=device.type == "cuda")
     noise = torch.Generator(device=device).manual_seed(config.seed)
     area = torch.full((len(classes),), 1.0 / len(classes), device=device)
-    total, began, step = config.steps, time.perf_counter(), 0
+    total, began, step = config.steps, clock(), 0
     while step < total:
         if config.seconds > 0 and step in (WARM, WARM + TIMED):
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
-            now = time.perf_counter()
+            now = clock()
             if step == WARM:
                 timed_from = now
             else:

@@ -154,7 +154,8 @@ class Twin:
             return cls(preset(str(name), classes), classes, device)
         from flaneur.perception.twin_memory import Memory, MemoryTwin
 
-        path = shipped(f"twin_{str(name).replace('-', '_')}.safetensors", "easy, hard or a file made by flaneur twin fit") if str(name) in ("lens", "lens-all") else Path(name)
+        instead = "twin:easy or twin:hard (invented), or twin:FILE made by flaneur twin fit"
+        path = shipped(f"twin_{str(name).replace('-', '_')}.safetensors", instead) if str(name) in ("lens", "lens-all") else Path(name)
         return MemoryTwin(Memory.load(path), classes, device)
 
     def bins(self, patches: Patches) -> tuple[Tensor, Tensor, Tensor]:

@@ -17,11 +17,14 @@ class Interval:
 
 
 def bootstrap(values: np.ndarray, rng: np.random.Generator, level: float = 0.95, samples: int = 10_000) -> Interval:
-    """Percentile interval of the mean of one value per scene [S]; NaN scenes (an absent group) are left out."""
+    """Percentile interval of the mean of one value per scene [S]; NaN scenes (an absent group) are left out.
+
+    One scene has no interval: resampled it is always itself, and [7.9, 7.9] would say that nothing is uncertain.
+    """
     values = np.asarray(values, np.float64)
     values = values[~np.isnan(values)]
-    if not len(values):
-        return Interval(np.nan, np.nan, np.nan)
+    if len(values) < 2:
+        return Interval(float(values[0]) if len(values) else np.nan, np.nan, np.nan)
     means = values[rng.integers(0, len(values), (samples, len(values)))].mean(1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(values.mean()), float(low), float(high))

@@ -1,12 +1,17 @@
 """What a person types: help, bad words, bad values, exit codes."""
 
+import ast
+import importlib
 import json
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from flaneur.cli.console import print_table
 from flaneur.cli.main import COMMANDS, main
 from flaneur.cli.parsing import _join_negative_values
 
@@ -20,14 +25,26 @@ def test_help_fits_a_screen_and_shows_an_example(words: list[str], capsys) -> No
     text = capsys.readouterr().out
     assert stopped.value.code == 0 and "flaneur " + words[0] in text and "Example" in text
     assert len(text.splitlines()) <= 75
+    assert "(default: None)" not in text and "(default: False)" not in text
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_every_option_says_what_it_is(words: list[str]) -> None:
+    entry = COMMANDS[words[0]]
+    module, _, name = (entry[words[1]] if isinstance(entry, dict) else entry)[0].partition(":")
+    body = next(n for n in ast.parse(Path(importlib.import_module(module).__file__ or "").read_text("utf-8")).body if isinstance(n, ast.ClassDef) and n.name == name).body
+    for field, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign):
+            assert isinstance(after, ast.Expr), ast.unparse(field)
 
 
 def test_overview_and_groups(capsys) -> None:
     assert main(["--help"]) == 0 and main([]) == 2
     assert main(["city"]) == 2 and main(["city", "--help"]) == 0
     assert main(["--version"]) == 0
-    text = capsys.readouterr().out
+    text, unasked = capsys.readouterr()
     assert all(name in text for name in COMMANDS)
+    assert all(name in unasked for name in COMMANDS)  # help that nobody asked for is no output
 
 
 @pytest.mark.parametrize(
@@ -48,6 +65,9 @@ def test_overview_and_groups(capsys) -> None:
         (["dataset", "build", "missing.toml", "--out", "x"], "missing.toml"),
         (["city", "fetch", "--out", "x.osm"], "give either --place NAME or --window"),
         (["bench", "render"], "name at least one built city"),
+        (["view", "nowhere"], "nowhere: no such folder"),
+        (["render", __file__, "--out", "a.png"], "a file; give the folder of a built city"),
+        (["city", "build", "--synthetic", "rural", "--out", "/proc/rural"], "/proc: cannot write here"),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(words: list[str], message: str, capsys, tmp_path, monkeypatch) -> None:
@@ -56,6 +76,20 @@ def test_bad_input_gets_one_line_and_exit_code_2(words: list[str], message: str,
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and error.startswith("flaneur: ")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_table_is_never_cut(capsys, monkeypatch) -> None:
+    columns, rows = ("method", "small", "background wrong"), [("runs/a/best.safetensors", 51.5, 1234567), ("[lawnmower]", 0.25, 8)]
+    cells = ["runs/a/best.safetensors", "51.50", "1,234,567", "[lawnmower]", "0.25"]
+    for width, terminal in (("40", False), ("40", True), ("120", True)):
+        monkeypatch.setenv("COLUMNS", width)
+        for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(type(sys.stdout), "isatty", lambda _, terminal=terminal: terminal, raising=False)
+        print_table(columns, rows, "[title]")
+        text = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+        assert all(c in text for c in cells) and "[title]" in text and "\u2026" not in text
+        assert not terminal or max(map(len, text.splitlines())) <= int(width)
 
 
 def test_negative_coordinates_are_values() -> None:

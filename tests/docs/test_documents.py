@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
-import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from flaneur.cli.main import COMMANDS, main
 from flaneur.cli.parsing import parse
+from flaneur.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").rglob("README.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -21,31 +23,36 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> list[str]:
-    """Lines of blocks without a language, comments taken off; inline `flaneur ...` too, where it has arguments."""
-    lines = [line for block in blocks(page, "") for line in block.splitlines()]
+    """Whole command lines: those of blocks without a language, comments taken off."""
+    return _ours(line for block in blocks(page, "") for line in block.splitlines())
+
+
+def mentions(page: Path) -> list[str]:
+    """Commands inside a sentence or a table, which may leave out what does not matter there."""
     prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    lines += re.findall(r"`((?:flaneur|make|python|torchrun) [^`\n]+)`", prose)
-    found = [re.sub(r"\s{2,}.*$", "", re.sub(r"\s+#.*$", "", line.strip())) for line in lines]
+    return _ours(re.findall(r"`((?:flaneur|make|python|torchrun) [^`]+)`", prose))
+
+
+def _ours(lines: Iterable[str]) -> list[str]:
+    found = [re.sub(r"\s{2,}.*$", "", re.sub(r"\s+#.*$", "", " ".join(line.strip().split("\n")))) for line in lines]
     return [line for line in found if line.split(" ")[0] in ("flaneur", "make", "python", "torchrun")]
 
 
-ALL = [(page, line) for page in PAGES for line in commands(page)]
+ALL = [(page, line, whole) for page in PAGES for whole, lines in ((True, commands(page)), (False, mentions(page))) for line in lines]
 
 
 def test_there_are_commands() -> None:
-    assert len(ALL) > 40 and any(line.startswith("flaneur train") for _, line in ALL)
+    assert len(ALL) > 40 and any(line.startswith("flaneur train") and whole for _, line, whole in ALL)
 
 
-@pytest.mark.parametrize(("page", "line"), ALL, ids=lambda v: v if isinstance(v, str) else v.name)
-def test_the_parser_takes_it(page: Path, line: str) -> None:
+@pytest.mark.parametrize(("page", "line", "whole"), ALL, ids=lambda v: v if isinstance(v, str) else v.name if isinstance(v, Path) else "whole" if v else "mention")
+def test_the_parser_takes_it(page: Path, line: str, whole: bool) -> None:
     words = shlex.split(line)
     if words[0] == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
         assert all(w in targets or re.fullmatch(r"[A-Z]+=.*", w) for w in words[1:])
-    elif words[0] == "flaneur":
-        understood(words[1:])
-    elif "flaneur" in words:  # torchrun ... -m flaneur, python -m flaneur
-        understood(words[words.index("flaneur") + 1 :])
+    elif "flaneur" in words:  # flaneur ..., torchrun ... -m flaneur, python -m flaneur
+        understood(line[re.search(r"(^|\s)flaneur ", line).end() :], whole)  # pyright: ignore[reportOptionalMemberAccess]
     else:
         script = ROOT / next(w for w in words if w.endswith(".py"))
         text = script.read_text("utf-8")
@@ -54,24 +61,41 @@ def test_the_parser_takes_it(page: Path, line: str) -> None:
         assert all(o in text or re.search(rf"\b{o[2:].replace('-', '_')}\b", text) for o in options)
 
 
-def understood(words: list[str]) -> None:
-    """Synopses too: what is in brackets may be left out, of a|b the first is taken, N is a number."""
-    line = re.sub(r"\[[^\]]*\]", "", " ".join(map(shlex.quote, words)).replace("'", ""))
-    words = ["1" if w == "N" else re.sub(r"\|.*", "", w) for w in line.split()]
-    entry = COMMANDS[words[0]]
-    name, rest = words[0], words[1:]
+def understood(line: str, whole: bool) -> None:
+    """Synopses too: what is in brackets may be left out, of a|b every word is tried, N is a number. A mention may leave
+    out what the parser would ask for, but what it says must be so."""
+    line = re.sub(r"\[[^\]]*\]", "", line)
+    line = re.sub(r"\s>\s.*$", "", line)  # where the shell puts the output
+    alternatives = [["1"] if w == "N" else w.split("|") for w in shlex.split(line)]
+    for k in range(max(map(len, alternatives))):
+        read([words[min(k, len(words) - 1)] for words in alternatives], whole)
+
+
+def read(words: list[str], whole: bool) -> None:
+    entry, name, rest = COMMANDS[words[0]], words[0], words[1:]
     if isinstance(entry, dict):
         if rest in ([], ["--help"]):
             return
         entry, name, rest = entry[rest[0]], f"{name} {rest[0]}", rest[1:]
-    if "--help" in rest:
+    if "--help" in rest or not (whole or rest):  # a mention of nothing but the command
         return
     module, _, attribute = entry[0].partition(":")
-    command = parse(getattr(__import__(module, fromlist=[attribute]), attribute), name, rest)
+    command = getattr(__import__(module, fromlist=[attribute]), attribute)
+    try:
+        found = parse(command, name, rest)
+    except UserError as error:
+        missing = re.match(rf"{name}: give (.*); see", str(error))
+        if whole or missing is None:
+            raise
+        asked = missing[1].split(" and ")
+        if any(not a.startswith("--") for a in asked):  # a word without an option: nothing was said that could be wrong
+            assert all(w.startswith("--") for w in rest)
+            return
+        found = parse(command, name, [*rest, *(w for option in asked for w in (option, "x"))])
     if name == "experiment":
         from flaneur.evaluation.experiment import names
 
-        assert command.name in names()
+        assert found.name in names()
 
 
 def test_every_experiment_is_documented() -> None:
@@ -87,11 +111,10 @@ SNIPPETS = [(page, match) for page in PAGES for match in re.findall(r'--8<-- "([
 @pytest.mark.parametrize(("page", "snippet"), SNIPPETS, ids=lambda v: v if isinstance(v, str) else v.name)
 def test_a_snippet_is_whole(page: Path, snippet: str) -> None:
     path, first, last = snippet.rsplit(":", 2)
-    lines = (ROOT / path).read_text("utf-8").splitlines()
-    shown, after = lines[int(first) - 1 : int(last)], lines[int(last)]
-    compile(textwrap.dedent("\n".join(shown)), snippet, "exec")
-    assert shown[0].strip() and shown[-1].strip()
-    assert shown[0].startswith(("class ", "def ")) == (not after.strip())  # a whole definition, or lines of one
+    wanted = int(first), int(last)
+    # A whole definition, or whole statements that follow each other: nothing begins or ends in the middle.
+    bodies = [node.body for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))) if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)]
+    assert any(wanted[0] in [s.lineno for s in body] and wanted[1] in [s.end_lineno for s in body] for body in bodies)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +156,7 @@ def test_the_commands_of_the_readme_one_after_the_other(folder, tiny_scene, shar
         if words[1] == "train":
             words[2] = str(ROOT / words[2])
         assert main([*words[1:], *QUICK[name]]) == 0, capsys.readouterr().err
-        if name == "city build" and "out/town" in words:  # the real one was built; the rest goes on in a small one
+        if name == "city check":  # the real one was built and checked; the rest goes on in a small one
             tiny_scene(0).save(folder / "out" / "town")
         ran.append(name)
     assert set(ran) >= {"city build", "city check", "view", "render", "export", "evaluate", "train", "report", "doctor"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from worlds import CAMERA, GRID, world
 
 from flaneur.env.config import EnvConfig
@@ -18,6 +19,7 @@ from flaneur.evaluation.recorder import BLACK, GREY, WHITE, Recorder, qualitativ
 from flaneur.evaluation.setup import TaskConfig, World
 from flaneur.evaluation.tables import differences, lint, method_table, tables
 from flaneur.perception import Twin
+from flaneur.scoring import coverage
 
 
 def row(method: str, scene: str, seed: int, ccr: tuple[float, float | None, float], start: int = 0) -> dict:
@@ -119,11 +121,21 @@ def test_unknown_methods_and_bad_betas(tiny: World) -> None:
         make_planner("lawnmower@1,2", env)
 
 
+def test_the_last_map_that_is_watched_is_the_one_that_is_scored(tiny: World) -> None:
+    env, seen = tiny.env(2), []
+    watch = lambda env, t, labels: seen.append((labels.clone(), env.target.rows(torch.arange(2))))  # noqa: E731
+    rows = list(run_episodes(env, make_planner("lawnmower", env), [Episode(0, 0, 0), Episode(1, 0, 0)], watch=watch))
+    assert len(seen) == 10
+    found = coverage(seen[-1][0], seen[-2][1], env._groups)  # the truth of before: by then the next episode has begun
+    torch.testing.assert_close(found, torch.tensor([[float("nan") if v is None else v for v in r["scores"]["ccr"]] for r in rows], dtype=found.dtype), equal_nan=True, atol=1e-6, rtol=0)
+
+
 def test_page_is_one_file_without_network(tiny: World) -> None:
     env = tiny.env(1, step_metrics=True)
     recorder = Recorder(env, 3, width=32, height=24)
     result = next(run_episodes(env, make_planner("random", env), [Episode(0, 0, 0)], watch=recorder))
     flight = {"row": protocol.label_row(tiny, "random", result), "maps": recorder.maps, "pictures": recorder.pictures, "steps": recorder.steps, "poses": recorder.poses}
     text = page(tiny, [flight], {"seconds": 1, "machine": "test", "flaneur": "0", "steps": 10})
-    assert len(recorder.maps) == len(recorder.steps) == len(recorder.pictures) == 4
+    assert len(recorder.maps) == len(recorder.pictures) == 4 and recorder.steps == [0, 3, 6, 9]
+    assert np.shape(recorder.poses) == (9, 5)  # no place after the last observation: the environment is at the next start
     assert "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text and "/*DATA*/null" not in text

@@ -60,6 +60,8 @@ def test_bootstrap_covers_and_repeats():
     assert bootstrap(values, np.random.default_rng(5)) == bootstrap(values, np.random.default_rng(5))
     assert bootstrap(np.append(values, np.nan), np.random.default_rng(5)) == bootstrap(values, np.random.default_rng(5))
     assert np.isnan(bootstrap(np.array([np.nan]), rng).mean)
+    one = bootstrap(np.array([7.9, np.nan]), rng)
+    assert one.mean == 7.9 and np.isnan([one.low, one.high]).all()  # one scene says nothing about others
 
 
 def test_paired_sees_a_small_steady_difference():

@@ -82,6 +82,22 @@ def test_in_a_browser(page):
     assert f"<dt>instance</dt><dd>{tower}</dd>" in document
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_a_page_around_it_shows_flights_and_rides_along(page):
+    """As the demo does: bands in the city, and where the camera is."""
+    _, path = page
+    outer, shot = path.parent / "outer.html", path.parent / "outer.png"
+    script = """<body style="margin:0"><iframe id="city" style="width:640px;height:480px;border:0"></iframe><script>
+      addEventListener("message", e => { if (e.data === "city is ready") document.getElementById("city").contentWindow.postMessage({
+        ribbons: [{ triangles: new Float32Array([1000, -5, 495, 1000, 5, 495, 1000, 0, 505]), color: [1, 0, 1] }], view: [980, 0, 500, 0, 0] }, "*"); });
+      document.getElementById("city").srcdoc = VIEWER;</script>"""
+    outer.write_text(script.replace("VIEWER", json.dumps(path.read_text("utf-8")).replace("</", "<\\/")), "utf-8")
+    browse(outer, "", f"--screenshot={shot}")
+    image = np.asarray(Image.open(shot).convert("RGB")).astype(int)
+    assert np.abs(image[240, 320] - [255, 0, 255]).max() < 3
+    assert (np.abs(image - [255, 0, 255]).max(-1) < 3).mean() > 0.01
+
+
 def test_bad_scene(tiny_scene):
     scene = tiny_scene(0)
     scene.materials = [*scene.materials[:-1], "unobtainium"]

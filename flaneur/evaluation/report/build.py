@@ -51,13 +51,17 @@ def _task(result: Result) -> dict[str, Any]:
     return {k: v for k, v in result.world.get("task", {}).items() if k != "evidence"}
 
 
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def _facts(results: Sequence[Result]) -> list[str]:
     facts = []
     for r in results:
         if not r.world:
             continue
         task = r.world["task"]
-        parts = [f"evidence {r.world['source']}", f"{len(r.world['scenes'])} scenes (data set {r.world['dataset']})"]
+        parts = [f"evidence {r.world['source']}", f"{_count(len(r.world['scenes']), 'scene')} (data set {r.world['dataset']})"]
         if "episode_length" in task:
             parts.append(f"{task['starts']} starts x {task['episode_length']} observations of {task['image']} px")
         parts.append(f"on {r.world['device']}")
@@ -112,7 +116,7 @@ def _lines(experiment: Experiment, row: Row, measured: dict[tuple[str, str], Met
         if table is not None:
             if any(line.lead == (*lead, table.evidence) for line in lines):
                 continue  # a row with evidence of its own is the same in every result
-            note = f"{table.runs} {'run' if table.runs == 1 else 'runs'}, {table.scenes} scenes, {table.episodes} episodes"
+            note = ", ".join((_count(table.runs, "run"), _count(table.scenes, "scene"), _count(table.episodes, "episode")))
             values = {c: table.cells[c] for c in columns if c in table.cells}
             lines.append(Line((*lead, table.evidence), values, "reference" if row.reference else "measured", note))
     for printed in paper_rows(experiment.paper, row.paper) if experiment.paper and row.paper else []:

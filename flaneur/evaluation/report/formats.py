@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flaneur.evaluation.report.model import PAPER_MARK, Line, Table, title
+from flaneur.evaluation.report.model import PAPER_MARK, Line, Table, between, title
 
 LATEX_MARKS = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "\N{CHECK MARK}": r"\checkmark", "-": "-"}
 
@@ -34,7 +34,7 @@ def _differences(table: Table) -> list[str]:
         return []
     lines = ["", "| minus | evidence | metric | difference | 95 % interval | p | scenes |", "| --- | --- | --- | ---: | --- | ---: | ---: |"]
     for d in table.differences:
-        lines.append(f"| {d['ours']} - {d['other']} | {d['evidence']} | {title(d['metric'])} | {d['difference']:+.1f} | [{d['low']:+.1f}, {d['high']:+.1f}] | {d['p']:.4f} | {d['scenes']} |")
+        lines.append(f"| {d['ours']} - {d['other']} | {d['evidence']} | {title(d['metric'])} | {d['difference']:+.1f} | {between(d)} | {d['p']:.4f} | {d['scenes']} |")
     return lines
 
 

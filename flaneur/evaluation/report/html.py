@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib import resources
 
-from flaneur.evaluation.report.model import PAPER_MARK, Line, Section, Table, title
+from flaneur.evaluation.report.model import PAPER_MARK, Line, Section, Table, between, title
 
 
 def page(sections: Sequence[tuple[Section, dict[str, tuple[bytes, bytes]]]], version: str) -> str:
@@ -62,7 +62,7 @@ def _cell(row: Line, column: str) -> str:
 def _differences(table: Table) -> str:
     rows = "".join(
         f'<tr><td class="lead">{escape(d["ours"])} &minus; {escape(d["other"])}</td><td class="lead">{escape(d["evidence"])}</td><td>{d["difference"]:+.1f}</td>'
-        f"<td>[{d['low']:+.1f}, {d['high']:+.1f}]</td><td>{d['p']:.4f}</td><td>{d['scenes']}</td></tr>"
+        f"<td>{between(d)}</td><td>{d['p']:.4f}</td><td>{d['scenes']}</td></tr>"
         for d in table.differences
     )
     metric = escape(title(table.differences[0]["metric"]))

@@ -56,6 +56,11 @@ class Line:
         return "" if cell is None or np.isnan(cell.sd) else number(cell.sd, column)
 
 
+def between(difference: dict[str, Any]) -> str:
+    """`[low, high]` of a paired difference, empty where there is none."""
+    return "" if np.isnan(difference["low"]) else f"[{difference['low']:+.1f}, {difference['high']:+.1f}]"
+
+
 @dataclass(frozen=True)
 class Table:
     name: str
@@ -76,7 +81,8 @@ class Table:
         for row in self.rows:
             values = {c: {k: _json(v) for k, v in vars(row.values[c]).items()} for c in self.columns if c in row.values}
             lines.append({"lead": dict(zip(self.leads, row.lead, strict=True)), "kind": row.kind, "note": row.note, "values": values})
-        return {"name": self.name, "caption": self.caption, "columns": list(self.columns), "rows": lines, "remarks": list(self.remarks), "differences": list(self.differences)}
+        differences = [{k: _json(v) if isinstance(v, float) else v for k, v in d.items()} for d in self.differences]
+        return {"name": self.name, "caption": self.caption, "columns": list(self.columns), "rows": lines, "remarks": list(self.remarks), "differences": differences}
 
 
 def with_best(rows: list[Line], columns: tuple[str, ...]) -> list[Line]:
