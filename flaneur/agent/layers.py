@@ -5,6 +5,7 @@ Autocast would lift every normalisation to float32 and copy the activations to a
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -16,11 +17,17 @@ class Conv(nn.Conv2d):
 
 
 class ByteConv(Conv):
-    """Takes pictures whose 1 is written 255: the few weights are scaled, not the many pixels."""
+    """Takes pictures whose 1 is written 255: the few weights are scaled, not the many pixels.
+
+    Half-precision pictures get empty channels up to a multiple of 8, which is what tensor cores take.
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         assert self.bias is not None
-        return functional.conv2d(x, (self.weight / 255).to(x.dtype), self.bias.to(x.dtype), self.stride, self.padding)
+        weight = (self.weight / 255).to(x.dtype)
+        if x.dtype == torch.bfloat16 and (missing := -x.shape[1] % 8):
+            x, weight = (functional.pad(t, (0, 0, 0, 0, 0, missing)) for t in (x, weight))
+        return functional.conv2d(x, weight, self.bias.to(x.dtype), self.stride, self.padding)
 
 
 class Norm(nn.GroupNorm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -45,11 +46,12 @@ class PpoConfig:
     max_gradient: float = 1.0
     target_kl: float = 0.05
     batched_backward: bool = False  # the group gradients in one vmapped backward instead of one each
+    nash_every: int = 1  # minibatches between two bargains; in between the last weights are kept and one backward pass is enough
 
     def __post_init__(self) -> None:
         if self.po and not self.mv:
             raise UserError("config: po = true needs mv = true: there is nothing to balance with one value head")
-        for name in ("minibatch", "epochs", "estimator_steps"):
+        for name in ("minibatch", "epochs", "estimator_steps", "nash_every"):
             if getattr(self, name) < 1:
                 raise UserError(f"config: field '{name}' is {getattr(self, name)}; it must be at least 1")
 
@@ -108,8 +110,13 @@ class Updater:
             self.estimator_optimiser = make_adam(self.estimator.parameters(), config.estimator_rate, self.device)
         self._minibatch: Batch | None = None  # where the recorded step reads
         self._names: list[str] = []  # of what a step logs
+        groups = network.config.groups
+        self._alpha = torch.ones(groups, device=self.device)  # as last bargained
+        self._cosine = torch.ones(groups * (groups - 1) // 2, device=self.device)  # between the groups' gradients, likewise
+        self._steps = 0
         # Ranks exchange gradients within the step, which is not recorded.
-        self._recorded = Recorded(self._step_now, self.device, distributed.world_size() == 1)
+        alone = distributed.world_size() == 1
+        self._recorded, self._recorded_kept = (Recorded(work, self.device, alone) for work in (self._step_now, self._step_kept))
 
     def update(self, batch: Batch, generator: torch.Generator) -> dict[str, float]:
         """Epochs of minibatches over one rollout; stops early when either branch has moved too far."""
@@ -137,22 +144,28 @@ class Updater:
 
     def _minibatch_step(self, batch: Batch, rows: Tensor) -> Tensor:
         """What the step logs, in the order of `_names`. Full minibatches on CUDA go through the recording."""
+        bargain = self._steps % self.config.nash_every == 0
+        self._steps += 1
         if not self._recorded.enabled or len(rows) != self.config.minibatch:
-            return self._logged(self.step(batch[rows]))
+            return self._logged(self.step(batch[rows], bargain))
         if self._minibatch is None:
             self._minibatch = batch[rows]
         self._minibatch.fill(batch, rows)
-        return self._recorded().clone()
+        return (self._recorded() if bargain else self._recorded_kept()).clone()
 
     def _step_now(self) -> Tensor:
         assert self._minibatch is not None
         return self._logged(self.step(self._minibatch))
 
+    def _step_kept(self) -> Tensor:
+        assert self._minibatch is not None
+        return self._logged(self.step(self._minibatch, bargain=False))
+
     def _logged(self, log: dict[str, Tensor]) -> Tensor:
         self._names = list(log)
         return torch.stack([value.float() for value in log.values()])
 
-    def step(self, batch: Batch) -> dict[str, Tensor]:
+    def step(self, batch: Batch, bargain: bool = True) -> dict[str, Tensor]:
         """One minibatch: three estimator steps on frozen features, then one policy step against the frozen estimator."""
         log: dict[str, Tensor] = {}
         output = self.network(batch.views)
@@ -163,10 +176,16 @@ class Updater:
         log["loss"] = ppo.sum() + common
         self.optimiser.zero_grad(set_to_none=True)
         alive, log["common_to_ppo"] = self._at_the_outputs(ppo, common, output)
-        # By linearity the common part travels with the others: one backward pass per group with PO, one in all without.
-        losses = ppo + common / len(ppo) if self.config.po else (ppo.sum() + common)[None]
-        flat = distributed.mean(self.group_gradients(losses))  # [G or 1, P]
-        direction, alpha = self._combine(flat, alive)
+        # By linearity the common part travels with the others: one backward pass per group for a bargain, else one in all.
+        losses = ppo + common / len(ppo)
+        if self.config.po and bargain:
+            gradients = distributed.mean(self.group_gradients(losses))  # [G, P]
+            self._alpha.copy_(nash_weights(gradients @ gradients.T, alive))
+            self._cosine.copy_(_cosines(gradients))
+            direction = self._alpha.to(gradients) @ gradients
+        else:
+            direction = distributed.mean(self.group_gradients((losses * self._alpha.to(losses)).sum()[None]))[0]
+        direction = self._clipped(direction)
         self._write(direction)
         # The value heads are each their own group's: their gradient is neither weighted nor mixed.
         value_gradients = torch.autograd.grad(self.config.k1 * parts["value_loss_sum"], self.values)
@@ -175,9 +194,9 @@ class Updater:
         nn.utils.clip_grad_norm_(self.values, self.config.max_gradient)
         self.optimiser.step()
         log.pop("value_loss_sum")
-        for c, a in enumerate(alpha):
-            log[f"log_alpha_{c}"] = a.clamp_min(1e-30).log()
-        log |= _cosines(flat)
+        log |= {f"log_alpha_{c}": a.clamp_min(1e-30).log() for c, a in enumerate(self._alpha)}
+        if self.config.po:
+            log |= {f"cosine_{i}{j}": c for (i, j), c in zip(itertools.combinations(range(len(ppo)), 2), self._cosine, strict=True)}
         return {name: value.detach() for name, value in log.items()}
 
     def group_gradients(self, losses: Tensor) -> Tensor:
@@ -266,15 +285,10 @@ class Updater:
         ratio = [torch.stack([g.square().sum() for g in _gradients(loss, features)]).sum().sqrt() for loss in (common, ppo.sum())]
         return distributed.mean(size) > 0, (ratio[0] / ratio[1].clamp_min(1e-12)).detach()
 
-    def _combine(self, gradients: Tensor, alive: Tensor) -> tuple[Tensor, Tensor]:
-        """The update's direction [P] and alpha [G]: Nash weights over the groups' gradients with PO, else their sum, which is given."""
-        if not self.config.po:
-            return gradients[0] * (self.config.max_gradient / gradients[0].norm().clamp_min(self.config.max_gradient)), gradients.new_ones(len(alive))
-        # A group whose own PPO part is still has nothing to bargain for; its share of entropy and MI never vanishes.
-        alpha = nash_weights(gradients @ gradients.T, alive).to(gradients)
-        direction = alpha @ gradients
-        # |G alpha|^2 = n always, however small the gradients: the step is brought to the common length.
-        return direction * (self.config.max_gradient / direction.norm().clamp_min(1e-12)), alpha
+    def _clipped(self, direction: Tensor) -> Tensor:
+        """|G alpha|^2 = n always, however small the gradients: with PO the step is brought to the common length, without it is at most that."""
+        length = direction.norm()
+        return direction * (self.config.max_gradient / (length.clamp_min(1e-12) if self.config.po else length.clamp_min(self.config.max_gradient)))
 
     def _flat(self, gradients: Iterable[Tensor | None]) -> Tensor:
         return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for g, p in zip(gradients, self.shared, strict=True)])
@@ -304,7 +318,8 @@ def _gradients(loss: Tensor, inputs: list[Tensor]) -> list[Tensor]:
     return [torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
 
-def _cosines(flat: Tensor) -> dict[str, Tensor]:
-    unit = flat / flat.norm(dim=1, keepdim=True).clamp_min(1e-12)
-    gram = unit @ unit.T
-    return {f"cosine_{i}{j}": gram[i, j] for i in range(len(flat)) for j in range(i + 1, len(flat))}
+def _cosines(gradients: Tensor) -> Tensor:
+    """Of every pair of rows, in the order of itertools.combinations."""
+    unit = gradients / gradients.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    rows, columns = torch.triu_indices(len(unit), len(unit), 1, device=unit.device)
+    return (unit @ unit.T)[rows, columns]

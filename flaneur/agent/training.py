@@ -194,6 +194,8 @@ class Trainer:
                 tensors |= {f"{name}.{i}.{k}": torch.as_tensor(v) for k, v in parts.items()}
         if self.updater.estimator is not None:
             tensors |= {f"estimator.{k}": v for k, v in self.updater.estimator.state_dict().items()}
+        tensors |= {"bargain.alpha": self.updater._alpha, "bargain.cosine": self.updater._cosine}
+        values["bargain.steps"] = self.updater._steps
         tensors |= {"rng.sampling": self.sampling.get_state(), "rng.shuffling": self.shuffling.get_state()}
         env_tensors, values["env"] = save_env(self.env)
         tensors |= {f"world.{k}": v for k, v in env_tensors.items()}
@@ -251,6 +253,9 @@ class Trainer:
                 state.setdefault(int(index), {})[field_name] = tensor
             optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
             set_rate(optimiser, values[f"{name}.rate"])
+        self.updater._alpha.copy_(tensors["bargain.alpha"])
+        self.updater._cosine.copy_(tensors["bargain.cosine"])
+        self.updater._steps = values["bargain.steps"]
         self.sampling.set_state(tensors["rng.sampling"])
         self.shuffling.set_state(tensors["rng.shuffling"])
         restore_env(self.env, group("world"), values["env"])

@@ -41,6 +41,8 @@ class Evaluate(Command):
     """Every method runs once with each."""
     num_envs: int = 8
     """Environments in one batch."""
+    starts: int = 3
+    """Start poses of each scene: the first ones of those derived from its seed."""
     image: int = 256
     """Pixels a side."""
     steps: int = 384
@@ -57,7 +59,7 @@ class Evaluate(Command):
 
         if not self.methods:
             raise UserError("evaluate: name at least one method")
-        task = TaskConfig(image=self.image, episode_length=self.steps, lattice=self.lattice, evidence=self.evidence)
+        task = TaskConfig(image=self.image, episode_length=self.steps, lattice=self.lattice, evidence=self.evidence, starts=self.starts)
         with progress("scenes and what can be seen in them", 1) as advance:
             world = load_world(self.scenes, task, self.split, self.limit, choose_device(self.device), lambda i, n, name: advance(i / n, name))
         with progress("episodes", 1) as advance:

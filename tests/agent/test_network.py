@@ -4,6 +4,7 @@ import reference_views
 import torch
 
 from flaneur.agent.heads import BETA_SUPPORT, FactorisedCategorical, MotionSpace, active_entropy, entry_log_prob
+from flaneur.agent.layers import ByteConv
 from flaneur.agent.network import NetworkConfig, PolicyNetwork
 from flaneur.agent.views import centred, make_views
 
@@ -112,3 +113,9 @@ def test_each_branch_feeds_only_its_own_head() -> None:
     output.calibration.square().sum().backward()
     assert all(p.grad is None for p in [*network.alpha.parameters(), *network.motion.parameters(), *network.value.parameters()])
     assert all(p.grad is not None for p in network.beta.parameters())
+
+
+def test_empty_channels_change_nothing() -> None:
+    layer = ByteConv(13, 4, 3, stride=2, padding=1)
+    picture = torch.randint(0, 256, (2, 13, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    torch.testing.assert_close(layer(picture).float(), layer(picture.float()), rtol=2e-2, atol=2e-2)

@@ -42,6 +42,18 @@ def test_po_on_makes_every_group_gain_to_first_order() -> None:
     assert step.norm() == pytest.approx(1.0)
 
 
+def test_kept_weights_give_the_bargained_direction_on_the_same_minibatch() -> None:
+    net = network()
+    batch = rollout(net)
+    updater = Updater(net, PpoConfig(mi=False, learning_rate=0.0))
+    directions = []
+    for bargain in (True, False):
+        log = updater.step(batch, bargain)
+        directions.append(torch.cat([p.grad.flatten() for p in updater.shared]))
+    torch.testing.assert_close(*directions, rtol=1e-6, atol=1e-9)
+    assert {"log_alpha_2", "cosine_12"} <= log.keys()
+
+
 def test_mi_off_leaves_no_trace_of_club() -> None:
     off, zero_weight = shared_gradient(PpoConfig(mi=False)), shared_gradient(PpoConfig(k=0.0))
     torch.testing.assert_close(off, zero_weight)

@@ -24,7 +24,7 @@ def trained(recorded: bool, **switches) -> tuple[torch.Tensor, dict[str, float]]
     return torch.cat([p.detach().flatten() for p in net.parameters()]), log
 
 
-@pytest.mark.parametrize("switches", [{}, {"mi": False}, {"mi": False, "po": False}, {"mi": False, "po": False, "mv": False}])
+@pytest.mark.parametrize("switches", [{}, {"nash_every": 2}, {"mi": False}, {"mi": False, "po": False}, {"mi": False, "po": False, "mv": False}])
 def test_recorded_updates_equal_eager_ones(switches):
     (recorded, log), (eager, log_eager) = trained(True, **switches), trained(False, **switches)
     torch.testing.assert_close(recorded, eager, rtol=1e-6, atol=1e-9)
