@@ -32,7 +32,10 @@ def test_the_kernel_gives_what_linear_algebra_gives(seed: int, groups: int, oppo
     g = gradients(seed, groups)
     g[-1] = -g[0] + 10.0**opposed * g[-1]  # from ordinary to nearly opposed
     active = torch.tensor([not left_out >> i & 1 for i in range(groups)])
-    torch.testing.assert_close(nash_weights(g @ g.T, active), reference_weights(g @ g.T, active), rtol=1e-6, atol=0)
+    kept = torch.nn.functional.normalize(g[active], dim=1)
+    # Each of up to five equations is solved by both to a residual of 1e-10, which leaves that times the matrix's condition in alpha.
+    condition = float(torch.linalg.cond(kept @ kept.T + 1e-6 * torch.eye(len(kept), dtype=g.dtype))) if len(kept) else 1.0
+    torch.testing.assert_close(nash_weights(g @ g.T, active), reference_weights(g @ g.T, active), rtol=2 * 5 * 1e-10 * (1 + condition), atol=0)
 
 
 @settings(deadline=None, max_examples=30)
