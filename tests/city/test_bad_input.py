@@ -6,6 +6,7 @@ import gzip
 import math
 import resource
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,13 +44,15 @@ def refused(tmp_path: Path, capsys, monkeypatch):
     return run
 
 
-@pytest.fixture
+@contextmanager
 def full_disk():
-    """No file may grow beyond 4 kB, which is what a full disk is to a program that writes."""
+    """No file may grow beyond 4 kB, which is what a full disk is to a program that writes. The test's own report must come after."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 CROSS = OsmText().cross().text().encode()
@@ -137,19 +140,19 @@ def test_a_language_model_that_talks_nonsense(tmp_path, capsys):
     assert (tmp_path / "city" / "transcript.jsonl").is_file() and main(["city", "check", str(tmp_path / "city")]) == 0
 
 
-def test_a_full_disk_keeps_the_old_city(refused, tmp_path, tiny_scene, full_disk):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+def test_a_full_disk_keeps_the_old_city(refused, tmp_path, tiny_scene):
     tiny_scene(0).save(tmp_path / "city")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, -1))
-    assert "too large" in refused("city", "build", "--synthetic", "rural", "--out", "city").lower()
+    with full_disk():
+        said = refused("city", "build", "--synthetic", "rural", "--out", "city")
+    assert "too large" in said.lower()
     assert Scene.load(tmp_path / "city", verify=True).seed == 0
 
 
 @pytest.mark.parametrize("flag", ["usd", "gltf", "geojson", "geoparquet", "parquet", "points"])
-def test_a_full_disk_keeps_the_old_export(refused, tmp_path, tiny_scene, full_disk, flag):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+def test_a_full_disk_keeps_the_old_export(refused, tmp_path, tiny_scene, flag):
     tiny_scene(0).save(tmp_path / "city")
     out = tmp_path / f"city.{ {'usd': 'usdc', 'gltf': 'glb', 'geoparquet': 'parquet', 'points': 'ply'}.get(flag, flag) }"
     out.write_bytes(b"what was there")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, -1))
-    assert out.name in refused("export", "city", f"--{flag}", "--out", out.name)
+    with full_disk():
+        said = refused("export", "city", f"--{flag}", "--out", out.name)
+    assert out.name in said
