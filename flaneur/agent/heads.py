@@ -18,7 +18,7 @@ class MotionSpace:
 
     directions: int = 8  # of travel, fixed to the world's axes
     distances: tuple[float, ...] = (8.0, 32.0)  # metres
-    altitudes: tuple[float, ...] = (3.0, 8.0, 20.0, 45.0, 80.0)  # metres above the local ground
+    altitudes: tuple[float, ...] = (2.0, 4.0, 8.0, 16.0, 40.0)  # metres (decision 0073)
     headings: int = 8
     pitches: tuple[float, ...] = (0.0, -30.0, -60.0)  # degrees
 

@@ -105,7 +105,7 @@ def _earlier(unit: Unit, folder: Path) -> Iterator[dict[str, Any]]:
 
 def _light(world: World) -> World:
     """Without the evidence source, which every worker makes for itself: it may hold a network on a device."""
-    return replace(world, _source=None)
+    return replace(world, _source=None, _kept=None)
 
 
 def _threads() -> int:

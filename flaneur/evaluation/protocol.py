@@ -54,7 +54,7 @@ def evaluate(
             todo = [(n, b) for n, b in batches if any(_key(world, method, e) not in file.keys for e in b)]
             if not todo:
                 continue
-            env = world.env(size, seed, step_metrics)
+            env = world.evaluation_env(size, seed, step_metrics)
             total = len(todo) * world.task.episode_length
             steps = 0
 

@@ -56,6 +56,7 @@ class World:
     device: str = "cpu"
     merge: Merge | None = None  # scores for data with coarser classes
     _source: EvidenceSource | None = field(default=None, repr=False)
+    _kept: SemanticEnv | None = field(default=None, repr=False)  # of `evaluation_env`
 
     @property
     def source(self) -> EvidenceSource:
@@ -67,10 +68,18 @@ class World:
         config = replace(env_config(self.task, num_envs, step_metrics, cell_credit), final_scores=final_scores)
         return SemanticEnv(self.scenes, self.truths, self.source, config, self.device, seed, self.merge)
 
+    def evaluation_env(self, num_envs: int, seed: int = 0, step_metrics: bool = False) -> SemanticEnv:
+        """One environment for method after method: what fills a device is its cities, and its step need be recorded only once."""
+        if self._kept is None or self._kept.num_envs != num_envs or self._kept.config.step_metrics != step_metrics or self._kept.merge is not self.merge:
+            self._kept = None  # gone before the next is made
+            self._kept = self.env(num_envs, seed, step_metrics)
+        self._kept.seed(seed)
+        return self._kept
+
 
 def with_evidence(world: World, evidence: str) -> World:
     """The same scenes and truths, seen through another source."""
-    return replace(world, task=replace(world.task, evidence=evidence), _source=None)
+    return replace(world, task=replace(world.task, evidence=evidence), _source=None, _kept=None)
 
 
 def env_config(task: TaskConfig, num_envs: int, step_metrics: bool = False, cell_credit: int = 0) -> EnvConfig:
