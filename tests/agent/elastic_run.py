@@ -22,7 +22,9 @@ if __name__ == "__main__":
     save = trainer.save
 
     def save_or_die() -> None:
-        if kill and distributed.rank() == 1 and trainer.done_updates == FATAL_UPDATE and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        killed = folder / "killed"
+        if kill and distributed.rank() == 1 and trainer.done_updates == FATAL_UPDATE and not killed.exists():
+            killed.touch()
             while not (folder / f"saved_{FATAL_UPDATE}").exists():
                 pass
             os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,8 @@ HERE = Path(__file__).parent
 
 def torchrun(folder: Path, *more: str) -> str:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(map(str, (HERE.parents[1], HERE.parent, HERE)))}
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1", str(HERE / "elastic_run.py"), str(folder), *more]
+    # One restart is for the kill; the others for a busy machine, on which gloo may refuse a connection that came too early.
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "4", str(HERE / "elastic_run.py"), str(folder), *more]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

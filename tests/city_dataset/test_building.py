@@ -123,7 +123,8 @@ import test_building as t
 from flaneur.city.dataset.build import build_dataset
 
 def slow(entry, osm_root):
-    time.sleep(0.3)
+    # A signal that a busy machine sends late still comes in the middle; scenes that were begun may be finished first.
+    time.sleep(0.1 if entry.name < "s3" else 6)
     return t.make(entry, osm_root)
 
 if __name__ == "__main__":
@@ -142,7 +143,7 @@ def test_interrupted_it_resumes_to_the_same_bytes(built, tmp_path, workers, how)
     assert process.stdout.readline().strip() == b"1"
     os.killpg(process.pid, how)  # a terminal's Ctrl-C reaches the whole group
     process.stdout.read()
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline and any(p.name.startswith(".") for p in (out / "scenes").iterdir()) and how == signal.SIGINT:
         time.sleep(0.05)
