@@ -12,7 +12,7 @@ import re
 import shutil
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,6 @@ def fly_on_ray(pool: RayPool, units: Sequence[Unit], worlds: dict[str | None, Wo
     todo = [u for u in units if not there[u.file].issuperset(wanted_keys(worlds[u.evidence], u.row, u.seed))]
     if not todo:
         return []
-    worlds = {k: _light(w) for k, w in worlds.items()}
     fly = partial(fly_unit, worlds=worlds, study=study, num_envs=num_envs, step_metrics=step_metrics, threads=_threads())
     gpus = 1.0 if any(w.device.startswith("cuda") for w in worlds.values()) else 0.0
     outcomes: dict[Unit, Flown | UserError] = {}
@@ -101,11 +100,6 @@ def _earlier(unit: Unit, folder: Path) -> Iterator[dict[str, Any]]:
     yield from (r for r in ResultFile(unit.file).rows if r["method"] == unit.row and r["seed"] == unit.seed)
     for path in sorted(folder.glob("*.jsonl")):
         yield from ResultFile(path, repair=False).rows
-
-
-def _light(world: World) -> World:
-    """Without the evidence source, which every worker makes for itself: it may hold a network on a device."""
-    return replace(world, _source=None, _kept=None)
 
 
 def _threads() -> int:

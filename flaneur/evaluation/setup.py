@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from flaneur.city.scene import Scene
 from flaneur.configuration import to_values
@@ -57,6 +57,10 @@ class World:
     merge: Merge | None = None  # scores for data with coarser classes
     _source: EvidenceSource | None = field(default=None, repr=False)
     _kept: SemanticEnv | None = field(default=None, repr=False)  # of `evaluation_env`
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes, without what lies on a device: they make their own source and environment."""
+        return self.__dict__ | {"_source": None, "_kept": None}
 
     @property
     def source(self) -> EvidenceSource:

@@ -67,7 +67,7 @@ def test_moves_out_of_the_window_are_never_taken() -> None:
 
 
 def test_goals_are_where_the_compass_says() -> None:
-    space = MotionSpace()
+    space = MotionSpace(altitudes=(3.0, 8.0, 20.0, 45.0, 80.0))
     pose = torch.tensor([[50.0, 60, 5, 0, 0, 1.0]]).expand(3, -1)
     goals = space.goal(torch.tensor([[0, 0, 0, 0], [1, 1, 2, 1], [11, 4, 4, 2]]), pose)
     torch.testing.assert_close(goals[0], torch.tensor([50.0, 60, 3, 0, 0]))
