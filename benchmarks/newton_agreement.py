@@ -22,20 +22,14 @@ from flaneur.city.export.usd import write_usd
 from flaneur.city.scene import Scene
 from flaneur.geometry import Camera, camera_to_world, quaternion_from_rotation
 from flaneur.sim import Simulator
+from flaneur.sim.bench import bench_views
 
 DEPTH_TOLERANCE, SHARE = 0.01, 0.995
 
 
-def poses_around(scene: Scene, count: int) -> np.ndarray:
-    """[count, 6] poses on a ring above the roofs and at 12 m, looking down into the city."""
-    angle = np.arange(count) * 2 * math.pi / count
-    out = np.zeros((count, 6))
-    out[:, 0] = scene.size / 2 + 0.45 * scene.size * np.cos(angle)
-    out[:, 1] = scene.size / 2 + 0.45 * scene.size * np.sin(angle)
-    out[:, 2] = np.where(np.arange(count) % 2, 12.0, 70.0)
-    out[:, 4] = math.radians(-30)
-    out[:, 5] = angle + math.pi
-    return out
+def free_poses(scene: Scene, camera: Camera, count: int) -> np.ndarray:
+    """[count, 6] poses in the open, half at eye level, half above: inside a wall Newton shows what is behind it and we its back."""
+    return bench_views(Simulator([scene], camera), count)[0].double().numpy()
 
 
 def newton_view(file: Path, camera: Camera, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +86,7 @@ def main() -> int:
     results: dict[str, Any] = {}
     for folder in arguments.scenes:
         scene = Scene.load(folder)
-        results[scene.name] = agreement(scene, camera, poses_around(scene, arguments.views))
+        results[scene.name] = agreement(scene, camera, free_poses(scene, camera, arguments.views))
         print(scene.name, results[scene.name], flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps({"views": arguments.views, "pixels": arguments.pixels, "scenes": results}, indent=1) + "\n", "utf-8")

@@ -126,7 +126,13 @@ def exports() -> str:
         newton = f"{r['newton']['shapes']} of {r['newton']['instances']}"
         rows.append([r["scene"], r["objects"], r["usd"]["cpu_seconds"], r["usd_validation"]["errors"], newton, r["gltf_validation"]["errors"]])
     head = "`python benchmarks/exports.py SCENE...`: files judged by OpenUSD's 30 validators, Newton's importer and the Khronos glTF validator."
-    return f"## Exports\n\n{head}\n\n" + table(["city", "objects", "USD, CPU s", "USD errors", "shapes in Newton", "glTF errors"], rows)
+    judged = table(["city", "objects", "USD, CPU s", "USD errors", "shapes in Newton", "glTF errors"], rows)
+    d = read("newton_agreement.json")
+    seen = [[name, r["depth"], r["label"], r["instance"]] for name, r in d["scenes"].items()]
+    note = (
+        f"The same USD through Newton's camera against our renderer, `python benchmarks/newton_agreement.py SCENE...`, {d['views']} views of {d['pixels']} x {d['pixels']} pixels each; wanted: 0.995."
+    )
+    return f"## Exports\n\n{head}\n\n{judged}\n\n{note}\n\n" + table(["city", "depth within 1 cm", "class equal", "instance equal"], seen)
 
 
 def perception() -> str:
