@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 OSM    ?=
+DATA   ?=
 EXTRAS ?= dev
 READY  := $(VENV)/.ready-$(EXTRAS)
 
@@ -26,8 +27,9 @@ demo: setup ## a city, three mappers, a table and a page: out/demo/index.html  (
 test: setup ## all tests that need no GPU
 	$(BIN)/python -m pytest -m 'not gpu'
 
-test-gpu: setup ## the tests and benchmarks that need a CUDA device
+test-gpu: setup ## the tests that need a CUDA device  (DATA=folder of a built data set: the benchmarks too)
 	$(BIN)/python -m pytest -m gpu
+	$(if $(DATA),$(BIN)/python benchmarks/gpu.py --scenes $(DATA))
 
 lint: setup ## style, types and layering
 	$(BIN)/ruff check .
