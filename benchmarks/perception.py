@@ -1,6 +1,6 @@
 """Train and judge everything that ships as evidence, within a time: Lens, its control, the twins of both.
 
-    python benchmarks/perception.py --scenes DATASET --out DIR [--minutes 5] [--device auto] [--tiny]
+    python benchmarks/perception.py --scenes DATASET --out DIR [--fit-also DATASET] [--minutes 5] [--device auto] [--tiny]
 
 Trains Lens (ordinary views) and `lens-all` on cities of the train split, judges them on cities of the other splits, fits
 a twin to each on cities that neither saw, measures the match on the held-out ones, trains a short third network
@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from flaneur.city.scene import Scene
+from flaneur.evaluation.setup import scene_folders
 from flaneur.geometry import Camera
 from flaneur.perception.base import LIGHTS, EvidenceSource
 from flaneur.perception.lens import Lens, LensConfig
@@ -35,7 +36,7 @@ from flaneur.perception.twin_memory import Memory, MemoryTwin
 from flaneur.sim import Simulator
 
 WITHHELD = ("motorcycle", "truck", "shrub")
-TINY = LensConfig((8, 16, 32), (1, 1), 64)
+TINY = LensConfig((8, 16, 32), (1, 1), 64)  # widths, blocks, pixels
 # Cities of the train split on which Lens is not trained and the twins are fitted, beside those for validation: one per place.
 FITTED = ("at_krems_town-3", "fr_paris_9e-3", "us_austin_east-3", "synthetic_rural-3")
 HELD_OUT = 8  # cities of the test split, spread over places
@@ -65,6 +66,8 @@ class Run:
         self.camera = Camera.from_fov(a.pixels, a.pixels)
         self._sims: dict[str, Simulator] = {}
         self.folders = split_of(a.scenes)
+        if a.fit_also:
+            self.folders["fit"] += scene_folders(a.fit_also)
         if a.cities:
             self.folders = {k: v[: a.cities] for k, v in self.folders.items()}
         self.failed: list[str] = []
@@ -135,7 +138,7 @@ class Run:
         return out
 
     def twin(self, path: Path, weights: str) -> None:
-        memory = fit_and_report(self.lens(weights), [self.sim("fit")], [self.sim("held_out")], self.a.pairs, TINY.resolution // 8 if self.a.tiny else 32, lights=LIGHTS)
+        memory = fit_and_report(self.lens(weights), [self.sim("fit")], [self.sim("held_out")], self.a.pairs, lights=LIGHTS)
         memory.save(path)
         self.say(f"  {json.dumps(memory.match)}")
 
@@ -161,7 +164,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenes", type=Path, required=True, help="a built dataset (dataset.json in it)")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--fit-also", type=Path, help="another dataset, of whose places none is judged on; the twins are fitted on it too")
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--lens-share", type=float, default=0.42, help="of the time, for training Lens; what finds no time left is not made")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--pixels", type=int, default=256)
     parser.add_argument("--batch", type=int, default=128)
@@ -176,7 +181,7 @@ def main() -> int:
     run = Run(a)
     run.say(f"{run.device}, {', '.join(f'{k} {len(v)}' for k, v in run.folders.items())} scenes")
     # What matters most comes first; shares are of the time left then.
-    run.stage("lens.safetensors", lambda p: run.train(p, "ordinary", 0.42), 20)
+    run.stage("lens.safetensors", lambda p: run.train(p, "ordinary", a.lens_share), 20)
     run.stage("lens_figures.json", lambda p: run.judge(run.lens("lens.safetensors")), 5)
     run.stage("twin_lens.safetensors", lambda p: run.twin(p, "lens.safetensors"), 5)
     run.stage("lens_all.safetensors", lambda p: run.train(p, "all", 0.45), 20)

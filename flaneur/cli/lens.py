@@ -53,7 +53,7 @@ class Train(Command):
     blocks: tuple[int, int] = (3, 4)
     """Its residual blocks."""
     image: int = 256
-    """Pixels a side, eight to a patch."""
+    """Pixels a side, four to a patch."""
     seed: int = 0
     """Of the views and the first weights."""
     device: str = "auto"

@@ -37,8 +37,8 @@ class Fit(Command):
     """At most so many scenes of each."""
     pairs: int = 100
     """Of views, per scene and light."""
-    patches: int = 32
-    """Across the view: the source's own."""
+    patches: int | None = None
+    """Across the view (default: the source's own, at most 64)."""
     minimum: int = 1000
     """Patches below which a row of the confusion is not compared."""
     image: int = 256
@@ -55,7 +55,7 @@ class Fit(Command):
 
         if self.held_out is None and not is_dataset(self.scenes):
             raise UserError(f"twin fit: {self.scenes} is no data set with a split test; give --held-out with scenes to measure the match on")
-        _check(self.pairs, self.patches, self.image)
+        _check(self.pairs, self.patches or self.image, self.image)
         fitted = open_cities(self.scenes, self.split, "validation", self.limit, self.image, self.device)
         judged = open_cities(self.held_out or self.scenes, None, "test", self.limit, self.image, self.device)
         if common := sorted(set(names_of(fitted)) & set(names_of(judged))):

@@ -23,15 +23,21 @@ from flaneur.errors import UserError
 from flaneur.perception.text import TEXT_WIDTH, embed_sentences
 from flaneur.perception.vlm import VisionLanguageSource, prepare
 
+PATCH = 4  # pixels a side
 MEAN, STD = (0.45, 0.45, 0.45), (0.25, 0.25, 0.25)
 
 
 @dataclass(frozen=True)
 class LensConfig:
     widths: tuple[int, int, int] = (32, 96, 208)  # channels at strides 2, 4, 8
-    blocks: tuple[int, int] = (3, 4)  # residual blocks at strides 4 and 8: what is thin is found at 4, what it is at 8
-    resolution: int = 256  # pixels across; 32 patches
+    blocks: tuple[int, int] = (3, 4)  # residual blocks at strides 4 and 8: where a thing ends is found at 4, what it is at 8
+    resolution: int = 256  # pixels across; 64 patches
     views: str = "ordinary"  # what it was trained on: ordinary (street level, 3 to 30 m, day) or all (the control)
+
+    @property
+    def patches(self) -> int:
+        """Across the view."""
+        return self.resolution // PATCH
 
     def __post_init__(self) -> None:
         if len(self.widths) != 3 or len(self.blocks) != 2 or self.resolution < 8 or self.resolution % 8:
@@ -45,7 +51,7 @@ def convolution(before: int, after: int, kernel: int = 3, stride: int = 1, dilat
 class Block(nn.Module):
     """Two dilated 3 x 3 convolutions: dense ones, which a GPU does at many times the rate of depthwise ones."""
 
-    def __init__(self, width: int, dilation: int) -> None:
+    def __init__(self, width: int, dilation: int = 1) -> None:
         super().__init__()
         self.first, self.second = convolution(width, width, dilation=dilation), convolution(width, width, dilation=dilation)
 
@@ -58,16 +64,18 @@ class LensNetwork(nn.Module):
         super().__init__()
         self.config = config
         (w2, w4, w8), (n4, n8) = config.widths, config.blocks
-        self.body = nn.Sequential(
-            convolution(3, w2, 5, 2), nn.GELU(),
-            convolution(w2, w4, 3, 2), nn.GELU(), *(Block(w4, 1 + i % 2) for i in range(n4)),
-            convolution(w4, w8, 3, 2), nn.GELU(), *(Block(w8, 2 ** (i % 3)) for i in range(n8)),
-        )  # fmt: skip
-        self.head = nn.Conv2d(w8, TEXT_WIDTH, 1)
+        self.fine = nn.Sequential(convolution(3, w2, 5, 2), nn.GELU(), convolution(w2, w4, 3, 2), nn.GELU(), *(Block(w4, 1 + i % 2) for i in range(n4)))
+        self.body = nn.Sequential(convolution(w4, w8, 3, 2), nn.GELU(), *(Block(w8, 2 ** (i % 3)) for i in range(n8)))
+        # Back to stride 4: most of what is small in a city is smaller than 8 pixels (decision 0080).
+        self.up = convolution(w8, w4, 1)
+        self.joined = Block(w4)
+        self.head = nn.Conv2d(w4, TEXT_WIDTH, 1)
         self.log_scale = nn.Parameter(torch.tensor(math.log(20.0)))
 
-    def forward(self, x: Tensor) -> Tensor:  # [B, 3, H, W] -> [B, 384, H / 8, W / 8]
-        return self.head(self.body(x))
+    def forward(self, x: Tensor) -> Tensor:  # [B, 3, H, W] -> [B, 384, H / 4, W / 4]
+        fine = self.fine(x)
+        coarse = functional.interpolate(self.up(self.body(fine)), scale_factor=2.0, mode="bilinear", align_corners=False)
+        return self.head(self.joined(functional.gelu(fine + coarse)))
 
     @property
     def scale(self) -> Tensor:

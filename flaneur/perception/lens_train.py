@@ -115,7 +115,7 @@ class ViewPool:
         rows = torch.randint(len(self.poses), (self.config.batch,), generator=self._order, device=self.sim.device)
         poses = self.poses[rows]
         frame = self.sim.render(poses, self.scene[rows], ("depth", "instance", "label", "rgb"), check=False)
-        return frame, describe_patches(make_view(frame, poses, self.sim.camera), len(self.sim.scenes[0].classes), self.config.network.resolution // 8)
+        return frame, describe_patches(make_view(frame, poses, self.sim.camera), len(self.sim.scenes[0].classes), self.config.network.patches)
 
 
 def targets(patches: Patches, config: LensTrainConfig) -> Tensor:
@@ -222,7 +222,9 @@ def _loss(embedded: Tensor, wanted: Tensor, texts: Tensor, owner: Tensor, area: 
 
     Rare classes weigh more, so a lamp post that fills a fifth of its patch is what the patch answers with.
     """
-    cosine = torch.einsum("bdhw,pd->bphw", functional.normalize(embedded.float(), dim=1), texts)
+    # The products in the embedding's own precision, the norm in full: in float32 they took as long as the network.
+    norm = torch.linalg.vector_norm(embedded, dim=1, keepdim=True, dtype=torch.float32).clamp(min=1e-6)
+    cosine = torch.einsum("bdhw,pd->bphw", embedded, texts.to(embedded.dtype)).float() / norm
     logits = torch.full((len(embedded), len(area), *cosine.shape[2:]), -torch.inf, device=cosine.device)
     logits = logits.scatter_reduce(1, owner[None, :, None, None].expand_as(cosine), cosine, "amax") * scale
     logits = torch.where(seen[None, :, None, None] > 0, logits, -1e4)  # what is left out is not even a wrong answer

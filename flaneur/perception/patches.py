@@ -17,7 +17,8 @@ from flaneur.sim.start import launch, start_warp
 start_warp()
 wp.set_module_options({"enable_backward": False})
 
-REACH = wp.constant(5)  # patches: the context window is 11 x 11
+REACH = wp.constant(5)  # looks to each side: the context window is 11 x 11 of them
+ACROSS = 32  # looks over the view; finer patches are skipped in between, so that the window is an angle
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,25 @@ def describe(
 
 
 @wp.kernel
-def context(middle: wp.array3d(dtype=int), fill: wp.array3d(dtype=float)):
+def context(middle: wp.array3d(dtype=int), spacing: int, fill: wp.array3d(dtype=float)):
     b, i, j = wp.tid()
     mine = middle[b, i, j]
     same = int(0)
     total = int(0)
     for di in range(-REACH, REACH + 1):
         for dj in range(-REACH, REACH + 1):
-            r = i + di
-            c = j + dj
+            r = i + di * spacing
+            c = j + dj * spacing
             if r >= 0 and c >= 0 and r < middle.shape[1] and c < middle.shape[2]:
                 total += 1
                 if middle[b, r, c] == mine:
                     same += 1
     fill[b, i, j] = float(same) / float(total)
+
+
+def finer(across: int) -> int:
+    """Patches to one of a view that has 32 of them: what is an angle is counted in these."""
+    return max(1, round(across / ACROSS))
 
 
 def describe_patches(view: View, class_count: int, across: int) -> Patches:
@@ -111,5 +117,5 @@ def describe_patches(view: View, class_count: int, across: int) -> Patches:
     images = [frame.label.contiguous(), frame.instance.contiguous(), frame.depth.contiguous()]
     optics = [wp.vec2(camera.fx, camera.fy), wp.vec2(camera.cx, camera.cy), camera.max_range]
     launch(describe, (b, h, w), [*images, matrix, *optics, p.mixture, p.instance, p.distance, p.point, p.down], device)
-    launch(context, (b, h, w), [p.instance, p.fill], device)
+    launch(context, (b, h, w), [p.instance, finer(w), p.fill], device)
     return p

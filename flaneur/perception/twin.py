@@ -12,7 +12,7 @@ from torch import Tensor
 
 from flaneur.classes import ClassList
 from flaneur.perception.base import View, shipped
-from flaneur.perception.patches import Patches, describe_patches, launch
+from flaneur.perception.patches import Patches, describe_patches, finer, launch
 from flaneur.perception.twin_parameters import DISTANCE_EDGES, DOWN_EDGES, FILL_EDGES, TwinParameters, preset
 
 wp.set_module_options({"enable_backward": False})
@@ -26,8 +26,7 @@ M2 = wp.constant(wp.uint32(461845907))
 M3 = wp.constant(wp.uint32(3864292196))
 M4 = wp.constant(wp.uint32(2246822507))
 M5 = wp.constant(wp.uint32(3266489909))
-KNOT_STEP = 4
-SHARED = wp.constant(KNOT_STEP)  # patches between the knots of the noise that neighbours share
+KNOTS = 4  # patches between the knots of the noise that neighbours share, where 32 go across
 
 
 @wp.func
@@ -71,7 +70,7 @@ def place_of(poses: wp.array2d(dtype=float), seeds: wp.array(dtype=wp.int64), b:
 
 @wp.kernel
 def draw_knots(poses: wp.array2d(dtype=float), seeds: wp.array(dtype=wp.int64), knots: wp.array4d(dtype=float)):
-    """The noise that neighbouring patches share, at every SHARED-th patch: [B, C, h / SHARED + 2, w / SHARED + 2]."""
+    """The noise that neighbouring patches share, at every n-th patch: [B, C, h / n + 2, w / n + 2]."""
     b, k, i, j = wp.tid()
     knots[b, k, i, j] = unit_normal(mix(mix(place_of(poses, seeds, b), i), j), k)
 
@@ -86,6 +85,7 @@ def respond(
     poses: wp.array2d(dtype=float),
     seeds: wp.array(dtype=wp.int64),
     knots: wp.array4d(dtype=float),
+    shared: int,  # patches between knots
     salience: wp.array(dtype=float),
     response: wp.array2d(dtype=float),
     neutral: wp.array(dtype=float),
@@ -107,10 +107,10 @@ def respond(
     # This very view: the pose to the millimetre.
     once = mix(mix(mix(place, floor_to(poses[b, 0], EXACT)), floor_to(poses[b, 1], EXACT)), floor_to(poses[b, 2], EXACT))
     once = mix(mix(mix(mix(once, floor_to(poses[b, 5], EXACT)), i), j), 77)
-    i0 = i / SHARED
-    j0 = j / SHARED
-    fi = float(i % SHARED) / float(SHARED)
-    fj = float(j % SHARED) / float(SHARED)
+    i0 = i / shared
+    j0 = j / shared
+    fi = float(i % shared) / float(shared)
+    fj = float(j % shared) / float(shared)
     # Interpolation shrinks the variance between knots; dividing by the weights' norm restores it.
     w00 = (1.0 - fi) * (1.0 - fj)
     w01 = (1.0 - fi) * fj
@@ -177,11 +177,12 @@ class Twin:
         parts = [p.share_view**0.5, p.share_patch**0.5, max(0.0, 1 - p.share_view - p.share_patch) ** 0.5]
         poses, seeds = view.poses.contiguous(), view.seeds.contiguous()
         b, c, h, w = patches.mixture.shape
-        knots = torch.empty(b, c, h // KNOT_STEP + 2, w // KNOT_STEP + 2, device=out.device)
+        shared = KNOTS * finer(w)
+        knots = torch.empty(b, c, h // shared + 2, w // shared + 2, device=out.device)
         launch(draw_knots, tuple(knots.shape), [poses, seeds, knots], out.device)
         launch(
             respond, tuple(gain.shape),
-            [patches.mixture, gain, noise, patches.instance, patches.point, poses, seeds, knots, self._salience, self._response, self._neutral, self._sigma, *parts, out],
+            [patches.mixture, gain, noise, patches.instance, patches.point, poses, seeds, knots, shared, self._salience, self._response, self._neutral, self._sigma, *parts, out],
             out.device,
         )  # fmt: skip
         return out

@@ -19,7 +19,7 @@ from flaneur.perception.base import EvidenceSource
 from flaneur.perception.twin_match import error_correlations, match_report
 from flaneur.perception.twin_memory import FEATURES, NONE, Memory, MemoryTwin
 from flaneur.perception.twin_parameters import FILL_EDGES
-from flaneur.perception.twin_samples import Samples, collect
+from flaneur.perception.twin_samples import Samples, collect, own_patches
 from flaneur.sim import Simulator
 
 # Where a tree may split, by feature.
@@ -32,6 +32,7 @@ LEAF = 250  # patches at least
 DEPTH = 12
 BANK = 96_000  # answers kept in all
 ROUNDS = 4  # of setting the shares of the deviate
+ENOUGH = 12_000_000  # patches the trees are grown from, spread over all frames
 
 
 @dataclass
@@ -57,6 +58,7 @@ def fit(source: EvidenceSource, samples: Samples) -> Memory:
         raise UserError(f"twin fit: {len(samples.largest)} patches for {c} classes; give more frames (at least {100 * c} patches)")
     mean = source.class_mean
     neutral = mean.float().cpu().numpy() if mean is not None else np.zeros(c, np.float32)
+    samples = thinned(samples)
     similarity, largest, second = samples.similarity.cpu().numpy(), samples.largest.cpu().numpy(), samples.second.cpu().numpy()
     centred = samples.similarity.float() - torch.from_numpy(neutral).to(samples.similarity.device)
     taken = centred.argmax(1).cpu().numpy()
@@ -98,6 +100,12 @@ def fit(source: EvidenceSource, samples: Samples) -> Memory:
         child, count, (similarity[rows].astype(np.float32) - neutral).astype(np.float16), largest[rows].astype(np.uint8), np.where(second[rows] < 0, NONE, second[rows]).astype(np.uint8),
         samples.grid[1], mean is not None,
     )  # fmt: skip
+
+
+def thinned(samples: Samples, most: int = ENOUGH) -> Samples:
+    """Every n-th patch; n is odd, so that it falls on every column of the images."""
+    every = -(-len(samples.largest) // most) | 1
+    return samples if len(samples.largest) <= most else samples.rows(slice(None, None, every))
 
 
 def _grow(forest: _Forest, bins: np.ndarray, code: np.ndarray, rows: np.ndarray, codes: int, depth: int = 0, node: int | None = None) -> int:
@@ -162,10 +170,11 @@ def set_shares(
 
 
 def fit_and_report(
-    source: EvidenceSource, training: Sequence[Simulator], held_out: Sequence[Simulator], pairs: int = 100, patches: int = 32, seed: int = 0, lights: Sequence[str] | None = None,
+    source: EvidenceSource, training: Sequence[Simulator], held_out: Sequence[Simulator], pairs: int = 100, patches: int | None = None, seed: int = 0, lights: Sequence[str] | None = None,
     minimum: int = 1000, tick: Callable[[int, int], None] | None = None,
 ) -> Memory:  # fmt: skip
-    """Fit on some scenes, measure the match on others; the report is kept in the memory's `match`."""
+    """Fit on some scenes, measure the match on others; the report is kept in the memory's `match`. `patches`: across the view, the source's own by default."""
+    patches = patches or own_patches(source, training[0])
     done, of_each = 0, len(lights or [""])
     total = of_each * ((1 + ROUNDS) * sum(len(s.scenes) for s in training) + 2 * sum(len(s.scenes) for s in held_out))
 
@@ -182,7 +191,7 @@ def fit_and_report(
 
 
 def measure_match(
-    source: EvidenceSource, twin: MemoryTwin, sims: Sequence[Simulator], pairs: int = 100, patches: int = 32, seed: int = 1, lights: Sequence[str] | None = None,
+    source: EvidenceSource, twin: MemoryTwin, sims: Sequence[Simulator], pairs: int = 100, patches: int = 64, seed: int = 1, lights: Sequence[str] | None = None,
     minimum: int = 1000, tick: Callable[[], None] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Both are asked about the same poses."""

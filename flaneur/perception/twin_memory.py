@@ -27,8 +27,8 @@ from torch import Tensor
 from flaneur.classes import GROUPS, ClassList
 from flaneur.errors import UserError
 from flaneur.perception.base import LIGHTS, View
-from flaneur.perception.patches import Patches, describe_patches, launch
-from flaneur.perception.twin import EXACT, SHARED, SURFACE_CELL, Twin, floor_to, mix, place_of, unit_normal
+from flaneur.perception.patches import Patches, describe_patches, finer, launch
+from flaneur.perception.twin import EXACT, KNOTS, SURFACE_CELL, Twin, floor_to, mix, place_of, unit_normal
 
 wp.set_module_options({"enable_backward": False})
 
@@ -200,6 +200,7 @@ def recall(
     of_view: float,
     of_patch: float,
     of_rest: float,
+    shared: int,  # patches between the knots of what neighbours share
     out: wp.array4d(dtype=float),
 ):
     b, i, j = wp.tid()
@@ -224,10 +225,10 @@ def recall(
     # This very view: the pose to the millimetre.
     once = mix(mix(mix(place, floor_to(poses[b, 0], EXACT)), floor_to(poses[b, 1], EXACT)), floor_to(poses[b, 2], EXACT))
     once = mix(mix(mix(once, floor_to(poses[b, 5], EXACT)), i), j)
-    i0 = i / SHARED
-    j0 = j / SHARED
-    fi = float(i % SHARED) / float(SHARED)
-    fj = float(j % SHARED) / float(SHARED)
+    i0 = i / shared
+    j0 = j / shared
+    fi = float(i % shared) / float(shared)
+    fj = float(j % shared) / float(shared)
     # Interpolation shrinks the variance between knots; dividing by the weights' norm restores it.
     w00 = (1.0 - fi) * (1.0 - fj)
     w01 = (1.0 - fi) * fj
@@ -285,7 +286,7 @@ class MemoryTwin(Twin):
         parts = [share**0.5 for share in (m.share_surface, m.share_view, m.share_patch, rest)]
         poses, seeds = view.poses.contiguous(), view.seeds.contiguous()
         inputs = described(patches, poses, self._darkness[view.lights], self._group)
-        launch(recall, tuple(patches.distance.shape), [*inputs, patches.instance, patches.point, seeds, *self._tree, *self._answers, *parts, out], out.device)
+        launch(recall, tuple(patches.distance.shape), [*inputs, patches.instance, patches.point, seeds, *self._tree, *self._answers, *parts, KNOTS * finer(out.shape[3]), out], out.device)
         return out
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -32,8 +32,22 @@ class Samples:
     late: Tensor  # [M] bool: of the pair's second view
     grid: tuple[int, int]  # h, w
 
+    def rows(self, index: slice) -> Samples:
+        """Some of the patches; what lies beside what is then lost."""
+        return replace(self, **{f.name: getattr(self, f.name)[index] for f in fields(self) if f.name != "grid"})
+
     def bin_of(self, feature: str, edges: Sequence[float]) -> Tensor:
         return torch.bucketize(self.features[:, FEATURES.index(feature)].contiguous(), torch.tensor(edges, device=self.features.device), right=True)
+
+
+FINEST = 64  # patches across a view that a twin answers for
+
+
+def own_patches(source: EvidenceSource, sim: Simulator) -> int:
+    """Across the view, as the source answers a frame of this camera."""
+    poses = sim.start_poses(0, 1)
+    view = make_view(sim.render(poses, torch.zeros(1, dtype=torch.int32, device=sim.device), tuple(sorted({"depth", *source.outputs}))), poses, sim.camera)
+    return min(source.similarity(view).shape[-1], FINEST)
 
 
 def paired_poses(sim: Simulator, scene: int, pairs: int, generator: torch.Generator, pitches: Sequence[float] = (0.0, -30.0, -60.0)) -> Tensor:
@@ -52,7 +66,7 @@ def paired_poses(sim: Simulator, scene: int, pairs: int, generator: torch.Genera
 
 
 def collect(
-    source: EvidenceSource, sims: Sequence[Simulator], pairs: int, patches: int = 32, seed: int = 0, batch: int = 16, lights: Sequence[str] | None = None, tick: Callable[[], None] | None = None
+    source: EvidenceSource, sims: Sequence[Simulator], pairs: int, patches: int = 64, seed: int = 0, batch: int = 16, lights: Sequence[str] | None = None, tick: Callable[[], None] | None = None
 ) -> Samples:  # fmt: skip
     """Ask the source about paired poses in every scene: once in each of `lights`, or in the scene's own; `tick` after each."""
     generator = torch.Generator().manual_seed(seed)

@@ -52,7 +52,7 @@ def test_weights_survive_a_file_and_new_prompts_need_no_retraining(sim, lens, tm
     torch.testing.assert_close(again.similarity(view), lens.similarity(view), atol=2e-2, rtol=0)
     assert again.class_mean is None and again.name == "lens"
     renamed = replace(CLASSES, classes=tuple(replace(c, prompts=("a lorry",)) if c.name == "truck" else c for c in CLASSES))
-    assert Lens.load(tmp_path / "lens.safetensors", renamed).similarity(view).shape == (1, len(CLASSES), 8, 8)
+    assert Lens.load(tmp_path / "lens.safetensors", renamed).similarity(view).shape == (1, len(CLASSES), 16, 16)
 
 
 def test_ordinary_views_are_near_and_level(sim):
