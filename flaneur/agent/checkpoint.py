@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from flaneur.agent.gleam import build_network
-from flaneur.agent.heads import MotionSpace
+from flaneur.agent.motion import MotionSpace
 from flaneur.agent.network import NetworkConfig, PolicyNetwork
 from flaneur.errors import UserError
 

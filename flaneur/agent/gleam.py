@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from flaneur.agent.heads import MotionHead, ValueHead
+from flaneur.agent.heads import ValueHead
+from flaneur.agent.motion import MotionHead
 from flaneur.agent.network import NetworkConfig, PolicyNetwork, PolicyOutput
 from flaneur.agent.views import Views, centred
 from flaneur.errors import UserError
@@ -48,7 +49,8 @@ class GleamNetwork(PolicyNetwork):
         steps = torch.cat([self.pose_features(views.poses).flatten(1), views.time[:, None]], -1)
         pose_token = self.pose_net(steps)[:, None]
         h = self.shared(self.transformer(torch.cat([pose_token, tokens], 1))[:, 0])
-        return PolicyOutput(self.motion(h, self.move_mask(views.poses[:, -1])), None, self.value(h), h, None)
+        places = self.config.motion.places(views, self.config.window)
+        return PolicyOutput(self.motion(h, places, views.poses[:, -1]), places, None, self.value(h), h, None)
 
     def map_tokens(self, coarse: Tensor, poses: Tensor) -> Tensor:
         """[B, 144, 64]: patches of the map with the agent in the middle."""

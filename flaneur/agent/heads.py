@@ -2,69 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from functools import cache
 
 import torch
 from torch import Tensor, nn
 
 BETA_SUPPORT = tuple(round(0.2 * i, 1) for i in range(1, 10))  # the paper's B = {0.2, 0.4, ..., 1.8}
-
-
-@dataclass(frozen=True)
-class MotionSpace:
-    """An egocentric, factorised goal: where to go on a compass rose, how high, where to look."""
-
-    directions: int = 8  # of travel, fixed to the world's axes
-    distances: tuple[float, ...] = (8.0, 32.0)  # metres
-    altitudes: tuple[float, ...] = (2.0, 4.0, 8.0, 16.0, 40.0)  # metres (decision 0073)
-    headings: int = 8
-    pitches: tuple[float, ...] = (0.0, -30.0, -60.0)  # degrees
-
-    @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Number of values of each factor: move (0 stays), altitude, heading, pitch."""
-        return 1 + self.directions * len(self.distances), len(self.altitudes), self.headings, len(self.pitches)
-
-    def goal(self, action: Tensor, pose: Tensor) -> Tensor:
-        """[B, 4] indices and [B, 6] poses -> continuous goals [B, 5] = x, y, z (metres), yaw, pitch (radians)."""
-        move, altitude, heading, pitch = action.unbind(-1)
-        heights, yaws, pitches = (_table(t, pose.device, pose.dtype) for t in (self.altitudes, self._compass(self.headings), tuple(math.radians(p) for p in self.pitches)))
-        xy = pose[:, :2] + self.offsets(pose.device, pose.dtype)[move]
-        return torch.cat([xy, torch.stack([heights[altitude], yaws[heading], pitches[pitch]], -1)], -1)
-
-    def offsets(self, device: torch.device, dtype: torch.dtype) -> Tensor:
-        """[moves, 2] metres; the first stays."""
-        places = [(0.0, 0.0), *((r * math.cos(a), r * math.sin(a)) for r in self.distances for a in self._compass(self.directions))]
-        return _table(tuple(places), device, dtype)
-
-    @staticmethod
-    def _compass(n: int) -> tuple[float, ...]:
-        return tuple(2 * math.pi * k / n for k in range(n))
-
-
-@cache
-def _table(values: tuple, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Constants on the device, sent there once: sending makes the device wait."""
-    return torch.tensor(values, dtype=dtype, device=device)
-
-
-class MotionHead(nn.Module):
-    """pi^alpha(a | Z_alpha): independent categoricals over the factors, with moves that lead nowhere masked."""
-
-    def __init__(self, size: int, space: MotionSpace) -> None:
-        super().__init__()
-        self.space = space
-        self.linear = nn.Linear(size, sum(space.sizes))
-        # Nearly uniform at the start: the first rollouts explore.
-        nn.init.orthogonal_(self.linear.weight, 0.01)
-        nn.init.zeros_(self.linear.bias)
-
-    def forward(self, z_alpha: Tensor, move_mask: Tensor) -> FactorisedCategorical:  # [B, 256], [B, moves] bool: allowed
-        logits = self.linear(z_alpha).split(self.space.sizes, -1)
-        move = logits[0].masked_fill(~move_mask, -torch.inf)
-        return FactorisedCategorical([move, *logits[1:]])
 
 
 class FactorisedCategorical:

@@ -54,8 +54,13 @@ class Encoder(nn.Module):
         super().__init__()
         stages = [Residual(a, b) for a, b in zip((widths[0], *widths), widths, strict=False)]
         left = side // 2 ** (len(widths) + 1)
-        self.picture = nn.Sequential(ByteConv(channels, widths[0], 4, stride=2, padding=1), nn.ReLU(), *stages, Conv(widths[-1], 32, 1), nn.Flatten())
+        self.stem, self.stages = nn.Sequential(ByteConv(channels, widths[0], 4, stride=2, padding=1), nn.ReLU()), nn.ModuleList(stages)
+        self.last = nn.Sequential(Conv(widths[-1], 32, 1), nn.Flatten())
         self.out = nn.Sequential(nn.Linear(32 * left * left, out), nn.ReLU())
 
-    def forward(self, picture: Tensor) -> Tensor:
-        return self.out(self.picture(picture).to(self.out[0].weight.dtype))
+    def forward(self, picture: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """The picture's feature [B, out], and the pictures on the way to it: of half the side, a quarter, ..."""
+        levels = [self.stem(picture)]
+        for stage in self.stages:
+            levels.append(stage(levels[-1]))
+        return self.out(self.last(levels[-1]).to(self.out[0].weight.dtype)), levels

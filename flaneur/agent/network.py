@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flaneur.agent.heads import CalibrationHead, CellValueHead, FactorisedCategorical, MotionHead, MotionSpace, ValueHead
+from flaneur.agent.heads import CalibrationHead, CellValueHead, FactorisedCategorical, ValueHead
 from flaneur.agent.layers import Encoder
+from flaneur.agent.motion import MotionHead, MotionSpace, Places
 from flaneur.agent.views import Views, centred
 
 LOCAL_GEOMETRY = 6  # dx, dy, distance, height of the camera, cos and sin of the bearing
@@ -42,6 +43,7 @@ class NetworkConfig:
 @dataclass
 class PolicyOutput:
     motion: FactorisedCategorical
+    places: Places
     calibration: Tensor | None  # log-probabilities [B, K, g, g, 9]
     values: Tensor  # [B, G]
     z_alpha: Tensor  # [B, 256]
@@ -73,7 +75,8 @@ class PolicyNetwork(nn.Module):
         self.pose_net = nn.Sequential(nn.Linear(config.history * 8 + 1, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
         self.shared = nn.Sequential(nn.Linear(2 * config.latent + 128, config.latent), nn.ReLU())
         self.alpha = Branch(config.latent)
-        self.motion = MotionHead(config.latent, config.motion)
+        # Three pictures of twice the window around the agent: 12.5, 25 and 50 m a cell.
+        self.motion = MotionHead(config.latent, config.motion, (config.widths[0], *config.widths[:2]), 2 * config.window)
         self.value = ValueHead(config.latent, config.groups)
         if config.calibration:
             self.beta = Branch(config.latent)
@@ -83,26 +86,27 @@ class PolicyNetwork(nn.Module):
 
     def forward(self, views: Views) -> PolicyOutput:
         pose, kind = views.poses[:, -1], views.poses.dtype
-        h = self.encode(views)
+        h, levels = self.encode(views)
         z_alpha = self.alpha(h)
-        motion = self.motion(z_alpha, self.move_mask(pose))
+        places = self.config.motion.places(views, self.config.window)
+        motion = self.motion(z_alpha, places, pose, levels[:3])
         if not self.config.calibration:
-            return PolicyOutput(motion, None, self.value(h), z_alpha, None)
+            return PolicyOutput(motion, places, None, self.value(h), z_alpha, None)
         z_beta = self.beta(h)
         local = torch.cat([functional.adaptive_avg_pool2d(views.coarse.to(kind), self.config.grid) / 255, self.cell_geometry(pose)], 1)
         cell_values = self.cell_value(h.detach(), local) if self.config.cell_values else None
-        return PolicyOutput(motion, self.calibration(z_beta, local), self.value(h), z_alpha, z_beta, cell_values)
+        return PolicyOutput(motion, places, self.calibration(z_beta, local), self.value(h), z_alpha, z_beta, cell_values)
 
-    def encode(self, views: Views) -> Tensor:
-        """h_t [B, 256] of the pre-update context z_t^-."""
+    def encode(self, views: Views) -> tuple[Tensor, list[Tensor]]:
+        """h_t [B, 256] of the pre-update context z_t^-, and the pictures that the wide view became on the way."""
         poses, kind = views.poses, views.poses.dtype
         pictures = [(self.wide_net, centred(views.coarse, poses[:, -1, :2] / self.config.window)), (self.near_net, views.near)]
         half = self.config.mixed and poses.is_cuda
         # Channels last, as tensor cores read them: the first convolution is most of the work.
         form = torch.channels_last if half else torch.contiguous_format
-        seen = [net(picture.to(torch.bfloat16 if half else kind, memory_format=form)) for net, picture in pictures]
+        (wide, levels), (near, _) = [net(picture.to(torch.bfloat16 if half else kind, memory_format=form)) for net, picture in pictures]
         steps = torch.cat([self.pose_features(poses).flatten(1), views.time[:, None]], -1)
-        return self.shared(torch.cat([*seen, self.pose_net(steps)], -1))
+        return self.shared(torch.cat([wide, near, self.pose_net(steps)], -1)), levels
 
     def pose_features(self, poses: Tensor) -> Tensor:
         """[B, L, 6] -> [B, L, 8]: places relative to now, angles as cosine and sine; absent steps are zero."""
@@ -112,13 +116,6 @@ class PolicyNetwork(nn.Module):
         absolute = torch.cat([filled[..., :3] / self.config.window, filled[..., 4:5]], -1)
         yaw = filled[..., 5:6]
         return torch.cat([relative, absolute, yaw.cos(), yaw.sin()], -1) * known
-
-    def move_mask(self, pose: Tensor) -> Tensor:
-        """[B, moves] bool: moves whose goal lies inside the window. Staying is always allowed (to look elsewhere)."""
-        reach = pose[:, None, :2] + self.config.motion.offsets(pose.device, pose.dtype)
-        inside = ((reach > 0) & (reach < self.config.window)).all(-1)
-        inside[:, 0] = True
-        return inside
 
     def cell_geometry(self, pose: Tensor) -> Tensor:
         """[B, 6, g, g]: where every coarse cell lies as seen from the camera, for range-dependent calibration."""

@@ -38,7 +38,7 @@ def decide(network: PolicyNetwork, views: Views, generator: torch.Generator | No
     """Motion at a temperature (0: the most probable), beta sampled in training and expected at test time."""
     output = network(views)
     action = output.motion.sample(generator, temperature)
-    goal = network.config.motion.goal(action, views.poses[:, -1])
+    goal = network.config.motion.goal(action, output.places)
     beta = entries = log_p = None
     if output.calibration is not None:
         head = network.calibration

@@ -204,7 +204,7 @@ class Updater:
         if self.config.batched_backward and len(losses) > 1:
             eye = torch.eye(len(losses), dtype=losses.dtype, device=losses.device)
             gradients = torch.autograd.grad(losses, self.shared, eye, retain_graph=True, allow_unused=True, is_grads_batched=True)
-            return torch.cat([(g if g is not None else p.new_zeros(len(losses), *p.shape)).flatten(1) for g, p in zip(gradients, self.shared, strict=True)], 1)
+            return torch.cat([(g if g is not None else p.new_zeros(len(losses), *p.shape)).reshape(len(losses), -1) for g, p in zip(gradients, self.shared, strict=True)], 1)
         return torch.stack([self._flat(torch.autograd.grad(loss, self.shared, retain_graph=True, allow_unused=True)) for loss in losses])
 
     def _fit_estimator(self, z_alpha: Tensor, z_beta: Tensor) -> Tensor:

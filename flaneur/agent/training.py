@@ -17,7 +17,7 @@ from torch import Tensor
 from flaneur.agent import distributed
 from flaneur.agent.checkpoint import load_tensors, save_agent, save_tensors
 from flaneur.agent.gleam import build_network
-from flaneur.agent.heads import MotionSpace
+from flaneur.agent.motion import MotionSpace
 from flaneur.agent.network import NetworkConfig
 from flaneur.agent.policy import decide, observe
 from flaneur.agent.ppo import PpoConfig, Updater, set_rate

@@ -3,7 +3,7 @@
 import reference_views
 import torch
 
-from flaneur.agent.heads import BETA_SUPPORT, FactorisedCategorical, MotionSpace, active_entropy, entry_log_prob
+from flaneur.agent.heads import BETA_SUPPORT, FactorisedCategorical, active_entropy, entry_log_prob
 from flaneur.agent.layers import ByteConv
 from flaneur.agent.network import NetworkConfig, PolicyNetwork
 from flaneur.agent.views import centred, make_views
@@ -52,27 +52,6 @@ def test_views_are_those_of_the_plain_reading() -> None:
         assert (found.coarse.int() - wanted[0].int()).abs().max() <= 1 and torch.equal(found.near, wanted[1])
         at = poses[:, -1, :2] / 200
         assert torch.equal(centred(found.coarse, at), reference_views.centred(found.coarse, at))
-
-
-def test_moves_out_of_the_window_are_never_taken() -> None:
-    torch.manual_seed(0)
-    network = PolicyNetwork(CONFIG)
-    pose = torch.tensor([[1.0, 100, 3, 0, 0, 0]])
-    mask = network.move_mask(pose)
-    assert mask[0, 0] and not mask[0, 5] and mask[0, 1]  # staying, west, east
-    logits = torch.zeros(1, CONFIG.motion.sizes[0]).masked_fill(~mask, -torch.inf)
-    d = FactorisedCategorical([logits.expand(500, -1), torch.zeros(500, 2)])
-    action = d.sample(torch.Generator().manual_seed(0))
-    assert mask[0, action[:, 0]].all() and torch.isfinite(d.log_prob(action)).all() and torch.isfinite(d.entropy()).all()
-
-
-def test_goals_are_where_the_compass_says() -> None:
-    space = MotionSpace(altitudes=(3.0, 8.0, 20.0, 45.0, 80.0))
-    pose = torch.tensor([[50.0, 60, 5, 0, 0, 1.0]]).expand(3, -1)
-    goals = space.goal(torch.tensor([[0, 0, 0, 0], [1, 1, 2, 1], [11, 4, 4, 2]]), pose)
-    torch.testing.assert_close(goals[0], torch.tensor([50.0, 60, 3, 0, 0]))
-    torch.testing.assert_close(goals[1], torch.tensor([58.0, 60, 8, torch.pi / 2, -torch.pi / 6]))
-    torch.testing.assert_close(goals[2], torch.tensor([50.0, 92, 80, torch.pi, -torch.pi / 3]))
 
 
 def test_sampling_follows_the_probabilities_and_temperature_zero_is_argmax() -> None:
