@@ -7,9 +7,17 @@ from flaneur.scoring.metrics import GROUP_COUNT, Target, coverage, strict_iou
 
 
 def reward_score(labels: Tensor, target: Target, table: Tensor, reward: str) -> Tensor:
-    """[B, 3] the score whose gain is paid: `ccr` coverage, `iou` strict IoU, `both` their mean. An absent group stays 0."""
-    parts = [torch.nan_to_num(m(labels, target, table), nan=0.0) for name, m in (("ccr", coverage), ("iou", strict_iou)) if reward in (name, "both")]
-    return torch.stack(parts).mean(0)
+    """[B, 3] the score whose gain is paid: `ccr` coverage, `iou` strict IoU, `balanced` their mean less false alarms. An absent group stays 0."""
+    covered, iou = (torch.nan_to_num(m(labels, target, table), nan=0.0) for m in (coverage, strict_iou))
+    if reward == "balanced":
+        return (covered + iou) / 2 - torch.stack([_alarms(labels, target, table, g).flatten(1).sum(1) for g in range(GROUP_COUNT)], 1)
+    return covered if reward == "ccr" else iou
+
+
+def _alarms(labels: Tensor, target: Target, table: Tensor, group: int) -> Tensor:
+    """[B, Hm, Wm]: every background cell taken for the group, as a share of the background."""
+    background = target.scored & (table[target.labels.long()] == GROUP_COUNT)
+    return (background & (table[labels.long()] == group)) / background.flatten(1).sum(1).clamp(min=1)[:, None, None].double()
 
 
 def cell_gain(before: Tensor, after: Tensor, target: Target, table: Tensor, reward: str, cells: int) -> Tensor:
@@ -20,8 +28,10 @@ def cell_gain(before: Tensor, after: Tensor, target: Target, table: Tensor, rewa
     """
     group, scored = table[target.labels.long()], target.scored
     codes = [table[m.long()] for m in (before, after)]
-    if reward == "both":
-        return (cell_gain(before, after, target, table, "ccr", cells) + cell_gain(before, after, target, table, "iou", cells)) / 2
+    if reward == "balanced":
+        alarms = torch.stack([_alarms(after, target, table, g) - _alarms(before, target, table, g) for g in range(GROUP_COUNT)], 1)
+        lost = torch.nn.functional.adaptive_avg_pool2d(alarms, cells) * (before.shape[-1] / cells) ** 2
+        return (cell_gain(before, after, target, table, "ccr", cells) + cell_gain(before, after, target, table, "iou", cells)) / 2 - lost.float()
     out = []
     for g in range(GROUP_COUNT):
         true = scored & (group == g)

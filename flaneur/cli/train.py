@@ -48,8 +48,9 @@ class Train(Command):
     """Observations per episode."""
     lattice: Literal["dense", "medium", "cpu"] = "dense"
     """Poses that decide which cells are scored: 4 m apart, or coarse enough for a laptop."""
-    reward: Literal["iou", "ccr", "both"] = "iou"
-    """What a step's gain is measured in: strict IoU, coverage (the paper's), or their mean."""
+    reward: Literal["iou", "ccr", "balanced"] = "iou"
+    """What a step's gain is measured in: strict IoU, coverage (the paper's), or their mean less
+    what of the background is taken for an object."""
     validation_envs: int = 4
     """Environments in a batch of validation."""
     device: str = "auto"

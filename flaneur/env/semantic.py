@@ -20,7 +20,7 @@ from flaneur.mapping import SemanticMap
 from flaneur.perception import LIGHTS, EvidenceSource, View
 from flaneur.scoring import Merge, Target, Truth, coverage, ground_heights, group_table, score
 from flaneur.scoring.metrics import affected_accuracy, global_accuracy
-from flaneur.scoring.tally import gain_by_cell, score_of, tally
+from flaneur.scoring.tally import background_cells, gain_by_cell, score_of, tally
 from flaneur.sim import Frame, Simulator
 from flaneur.sim.recorded import Recorded
 
@@ -59,6 +59,7 @@ class SemanticEnv:
         self._scored = torch.stack([t.scored(of_log_odds) for t in truths]).to(self.device)
         self.starts = torch.stack([self.sim.start_poses(i, config.starts, config.executor.clearance) for i in range(len(scenes))])  # [S, n, 6]
         self._groups = group_table(self.classes, self.device)
+        self._background_of = background_cells(Target(self._labels, self._scored), self._groups)  # [S]
         self._lights = torch.tensor([LIGHTS.index(s.light) for s in scenes], device=self.device)
         self.seed(seed)
         self._outputs = tuple(sorted({"depth", *source.outputs}))
@@ -72,7 +73,8 @@ class SemanticEnv:
         self._goal, self._beta, self._layers = new(5), new(self.map.channels, 1, 1, value=1), new(3, config.grid.cells, config.grid.cells)
         # Counted on a coarse grid whether gains are asked for by cell or not: few threads wait for each other.
         self._count_grid = side = config.cell_credit or (16 if config.grid.cells % 16 == 0 else 1)
-        self._tally, self._cell_gain = new(side, side, 3, 4, dtype=torch.int32), new(3, side, side)
+        self._tally, self._cell_gain = new(side, side, 3, 5, dtype=torch.int32), new(3, side, side)
+        self._background = new()  # scored cells
         self._clock = [0] * b  # host: observations fused so far
         self.scene_of = [0] * b  # host
         self.start_of = [0] * b  # host
@@ -118,6 +120,7 @@ class SemanticEnv:
         for e, s, k in zip(ids, scenes, starts, strict=True):
             self._clock[e], self.scene_of[e], self.start_of[e] = 0, s, k
         self.target.labels[at[0]], self.target.scored[at[0]] = self._labels[at[1]], self._scored[at[1]]
+        self._background[at[0]] = self._background_of[at[1]]
         self._measure()  # of the empty maps, which the next gain starts from
 
     # A step -----------------------------------------------------------------------------------------------------
@@ -171,7 +174,7 @@ class SemanticEnv:
         self._score.copy_(self._measure())
         self._reward.copy_(self._score - score)
         if self.config.cell_credit:
-            self._cell_gain.copy_(gain_by_cell(before, self._tally, self.config.reward))
+            self._cell_gain.copy_(gain_by_cell(before, self._tally, self.config.reward, self._background))
         self.time += 1
 
     def _move_now(self) -> None:
@@ -193,7 +196,7 @@ class SemanticEnv:
     def _measure(self) -> Tensor:
         """The configured score per group [B, 3] f64; an absent group stays 0 and pays nothing."""
         self._tally.copy_(tally(self.map.labels, self.target, self._groups, self._count_grid))
-        return score_of(self._tally, self.config.reward)
+        return score_of(self._tally, self.config.reward, self._background)
 
     def coverage(self) -> Tensor:
         """CCR of the current maps [B, 3] f64."""

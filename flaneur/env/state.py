@@ -38,6 +38,7 @@ def restore_env(env: SemanticEnv, tensors: dict[str, Tensor], values: dict[str, 
     index = env.map.scene_index.long()
     env.target.labels.copy_(env._labels[index])
     env.target.scored.copy_(env._scored[index])
+    env._background.copy_(env._background_of[index])
     env.time.copy_(torch.tensor(env._clock, device=env.device))
     env._measure()
     env._look()

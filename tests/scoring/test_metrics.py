@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix, f1_score, jaccard_score, log_loss,
 from flaneur.classes import load_classes
 from flaneur.scoring import Target, coverage, group_table, overall_coverage, score, strict_iou
 from flaneur.scoring.metrics import affected_accuracy, auc, background_wrong, class_coverage, confusion, group_auc, group_probabilities, membership, reliability, variance
-from flaneur.scoring.tally import gain_by_cell, score_of, tally
+from flaneur.scoring.tally import background_cells, gain_by_cell, score_of, tally
 
 CLASSES = load_classes()
 TABLE = group_table(CLASSES)
@@ -158,18 +158,19 @@ def test_group_auc_uses_sums_over_the_group():
     assert group_auc(p, everything(truth), TABLE)[0, 0] == 1.0  # 0.5 against 0.4
 
 
-@pytest.mark.parametrize("reward", ["ccr", "iou", "both"])
+@pytest.mark.parametrize("reward", ["ccr", "iou", "balanced"])
 def test_what_coarse_cells_gain_adds_up_to_the_gain(reward):
     _, before, target = random_case(0)
     _, after, _ = random_case(1)
     counts = [tally(labels, target, TABLE, 8) for labels in (before, after)]
-    gain = gain_by_cell(*counts, reward)
+    background = background_cells(target, TABLE)
+    gain = gain_by_cell(*counts, reward, background)
     torch.testing.assert_close(gain, cell_gain(before, after, target, TABLE, reward, 8), atol=1e-6, rtol=1e-5)
     for labels, c in zip((before, after), counts, strict=True):
-        torch.testing.assert_close(score_of(c, reward), reward_score(labels, target, TABLE, reward))
-    whole = score_of(counts[1], reward) - score_of(counts[0], reward)
+        torch.testing.assert_close(score_of(c, reward, background), reward_score(labels, target, TABLE, reward))
+    whole = score_of(counts[1], reward, background) - score_of(counts[0], reward, background)
     torch.testing.assert_close(gain.sum((2, 3)).double(), whole, atol=1e-5, rtol=0)
     one = before.clone()
     one[:, :5, :5] = after[:, :5, :5]
-    local = gain_by_cell(counts[0], tally(one, target, TABLE, 8), reward)
+    local = gain_by_cell(counts[0], tally(one, target, TABLE, 8), reward, background)
     assert local[:, :, 0, 0].abs().sum() > 0 and not local[:, :, 1:].any() and not local[:, :, :, 1:].any()
