@@ -79,7 +79,7 @@ def value_loss(values: Tensor, old_values: Tensor, targets: Tensor, clip: float 
     return torch.maximum((values - targets).square(), (clipped - targets).square()).mean(0)
 
 
-def group_losses(policy: Tensor, entropy: Tensor, mi: Tensor | None, k2: float, k: float) -> Tensor:
+def group_losses(policy: Tensor, entropy: Tensor, mi: Tensor | None, k2: float | Tensor, k: float) -> Tensor:
     """What reaches the shared parameters, per group [G]: L_policy^(c) + (k2 / G) L_entropy + (k / G) L_MI.
 
     The value term k1 L_value^(c) belongs to the group's own head and is added by the caller, unweighted by Nash.

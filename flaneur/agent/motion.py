@@ -18,8 +18,9 @@ EDGE_SHARE = 6  # of 255: a coarse cell with fewer frontier cells is a crack, no
 OWN_SURROUNDINGS = 6.0  # metres: what is nearer is seen by turning; a place as near to a past pose has been visited
 REACH = 8.0  # metres by which one frontier has to be farther than another to be e times less likely at the start
 FARTHEST = 8.0  # such steps
+PATIENCE, PROGRESS = 3, 3.0  # steps in which one has to come so many metres, or what one flies to cannot be reached
 # What the untrained policy makes of a place's features: a frontier explorer, so that learning begins where rules end (decision 0081).
-PRIOR = {"farther": -1.0, "stay": -5.0, "near": -4.0, "far": -3.0, "onward": 0.7, "visited": -1.5}
+PRIOR = {"farther": -1.0, "stay": -5.0, "near": -4.0, "far": -3.0, "onward": 0.7, "visited": -1.5, "stuck": -3.0}
 FACING = 1.5  # likewise, of the cosine between the heading and the way to the goal
 BEST_ALTITUDE, BEST_PITCH = 8.0, -30.0  # metres, degrees
 
@@ -30,7 +31,7 @@ class Places:
 
     xy: Tensor  # [B, M, 2] metres
     allowed: Tensor  # [B, M] bool
-    features: Tensor  # [B, M, 6] in the order of PRIOR
+    features: Tensor  # [B, M, 7] in the order of PRIOR
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,10 @@ class MotionSpace:
         onward = (way * functional.normalize(here - before, dim=-1)[:, None]).sum(-1)
         past = (xy[:, :, None] - poses[:, None, :, :2].nan_to_num(nan=-1e4)).norm(dim=-1).amin(-1)
         visited = (past < OWN_SURROUNDINGS).to(kind) * (1 - kinds[..., 0])
-        features = torch.stack([functional.pad(farther, (xy.shape[1] - farther.shape[1], 0)), *kinds.unbind(-1), onward, visited], -1)
+        # Who does not get on flies somewhere else than to the edges it has been flying to.
+        then = poses[:, -1 - min(PATIENCE, poses.shape[1] - 1), :3]
+        stuck = ((poses[:, -1, :3] - then).norm(dim=-1) < PROGRESS).to(kind)[:, None] * (1 - kinds.sum(-1))
+        features = torch.stack([functional.pad(farther, (xy.shape[1] - farther.shape[1], 0)), *kinds.unbind(-1), onward, visited, stuck], -1)
         return Places(xy, allowed, features)
 
     def _edges(self, views: Views, window: float) -> tuple[Tensor, Tensor]:

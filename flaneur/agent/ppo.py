@@ -42,11 +42,11 @@ class PpoConfig:
     estimator_rate: float = 1e-3
     estimator_steps: int = 3
     epochs: int = 3
-    minibatch: int = 512
+    minibatch: int = 1024
     max_gradient: float = 1.0
     target_kl: float = 0.05
     batched_backward: bool = False  # the group gradients in one vmapped backward instead of one each
-    nash_every: int = 1  # minibatches between two bargains; in between the last weights are kept and one backward pass is enough
+    nash_every: int = 4  # minibatches between two bargains; in between the last weights are kept and one backward pass is enough
 
     def __post_init__(self) -> None:
         if self.po and not self.mv:
@@ -108,6 +108,7 @@ class Updater:
         if config.mi:
             self.estimator = ClubEstimator(network.config.latent, network.config.latent).to(self.shared[0])
             self.estimator_optimiser = make_adam(self.estimator.parameters(), config.estimator_rate, self.device)
+        self.entropy_weight = torch.tensor(config.k2, device=self.device)  # on the device, so that a recorded step follows it
         self._minibatch: Batch | None = None  # where the recorded step reads
         self._names: list[str] = []  # of what a step logs
         groups = network.config.groups
@@ -247,7 +248,7 @@ class Updater:
             value_sum = value_sum + error / batch.cell_targets.square().mean().clamp_min(1e-12)
             log["cell_value_error"] = error / batch.cell_targets.var().clamp_min(1e-12)
         groups = len(policy.per_group)
-        common = group_losses(torch.zeros_like(policy.per_group), entropy, mi, config.k2, config.k).sum()
+        common = group_losses(torch.zeros_like(policy.per_group), entropy, mi, self.entropy_weight, config.k).sum()
         log |= {
             "motion_kl": policy.motion_kl, "calibration_kl": policy.calibration_kl, "motion_clip": policy.motion_clip_fraction,
             "calibration_clip": policy.calibration_clip_fraction, "motion_entropy": motion_entropy, "value_loss": value.mean(), "value_loss_sum": value_sum,

@@ -36,11 +36,11 @@ class TrainConfig:
     ppo: PpoConfig = field(default_factory=PpoConfig)  # with the switches mv, po, mi
     motion: MotionSpace = field(default_factory=MotionSpace)
     steps: int = 384_000  # environment steps in all: the paper's 10^3 episodes
-    num_envs: int = 64
+    num_envs: int = 128
     rollout: int = 32  # steps per environment and update
     reward_scale: float = 10.0
     reward_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)  # of the groups' gains: small, medium, large
-    decay: bool = True  # the learning rate falls linearly to zero
+    decay: bool = True  # learning rate and entropy weight fall linearly to zero
     latent: int = 256
     widths: tuple[int, ...] = (32, 64, 128)
     grid: int = 16  # calibration grid
@@ -140,6 +140,7 @@ class Trainer:
         if config.decay:
             share = 1.0 - self.done_updates / config.updates
             set_rate(self.updater.optimiser, config.ppo.learning_rate * share)
+            self.updater.entropy_weight.fill_(config.ppo.k2 * share)  # toward a policy that knows what it wants
         batch = self.collector.collect(config.rollout)
         try:
             log = self.updater.update(batch, self.shuffling)

@@ -62,10 +62,14 @@ def test_the_nearest_edge_of_the_known_in_every_direction_is_a_place() -> None:
 
 def test_features_know_what_kind_of_place_it_is_where_one_came_from_and_has_been() -> None:
     places = SPACE.places(views((100.0, 100.0), before=(92.0, 100.0)), WINDOW)
-    stay, near, far, onward, visited = places.features[0, :, 1:].unbind(-1)
+    stay, near, far, onward, visited, stuck = places.features[0, :, 1:].unbind(-1)
     assert stay.tolist() == [1.0] + 24 * [0.0] and near.sum() == 8 and far.sum() == 8
     assert onward[1] == 1 and abs(float(onward[5]) + 1) < 1e-6 and onward[0] == 0  # going on to the east, back to the west
     assert visited[5] == 1 and visited[1] == 0 and visited[0] == 0  # eight metres west one has just been
+    assert not stuck.any()  # an episode that has just begun
+    v = views((100.0, 100.0))
+    v.poses[0, -4] = v.poses[0, -1]
+    assert SPACE.places(v, WINDOW).features[0, :, 6].tolist() == 17 * [0.0] + 8 * [1.0]  # to whatever edge one was flying: not this way
 
 
 def test_the_untrained_policy_is_a_frontier_explorer_that_looks_where_it_goes() -> None:
