@@ -26,6 +26,8 @@ class MapConfig:
             raise UserError(f"map configuration, field 'logit_scale': {self.logit_scale} is not positive")
         if not self.bound > 0 or self.carve_stride < 1:
             raise UserError("map configuration: 'bound' must be positive and 'carve_stride' at least 1")
+        if self.calibrate not in ("group", "class") or self.projection not in ("softmax", "log_odds"):
+            raise UserError(f"map configuration: 'calibrate' is '{self.calibrate}' (group or class), 'projection' '{self.projection}' (softmax or log_odds)")
 
 
 PAPER = MapConfig(logit_scale=1.0, centred=False, projection="log_odds", calibrate="class")

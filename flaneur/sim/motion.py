@@ -19,6 +19,7 @@ STEPS = wp.constant(64)  # balls in a chain
 SHELL = wp.constant(0.5)  # metres beyond the clearance in which a move slides
 ARRIVED = wp.constant(1.0e-3)  # metres
 LEAST = wp.constant(1.0e-4)  # metres; a shorter step is none
+WEDGED = wp.constant(0.01)  # metres beyond the clearance below which the chain of balls stands still
 SKIN = wp.constant(1.0e-3)  # metres left at the edge of every ball, against rounding
 INSIDE_RAYS = wp.constant(5)
 
@@ -100,14 +101,31 @@ def move_points(
         distance = found[3]
         outward = wp.dot(direction, away)
         free = distance - clearance - SKIN
-        if distance < clearance:
-            # Who starts nearer than the clearance may only leave.
-            free = wp.where(outward > 0.0, 0.2 * distance, 0.0)
+        along = direction - away * outward
         length = wp.max(free - SHELL, 0.6 * free)
         pushing = bool(False)
-        if free < SHELL and outward < 0.0:
+        if free < WEDGED:
+            # A ball this small leads nowhere, not even out. A short step stays in the ball that holds no matter, and may be taken
+            # where it ends clear, or no nearer than it began: onward, along the surface, along and away from it, or just away.
+            length = wp.min(0.2 * distance, remaining)
+            heading = direction
+            found_way = bool(False)
+            for k in range(4):
+                if k == 1:
+                    heading = wp.normalize(along)
+                if k == 2:
+                    heading = wp.normalize(wp.normalize(along) + away)
+                if k == 3:
+                    heading = away
+                if not found_way and (k == 0 or (outward < 0.0 and wp.length(along) > 0.15)):
+                    there = clamp_to_volume(p + heading * length, size, low, high)
+                    if distance_to_matter(mesh, there, 2.0 * distance)[3] >= wp.min(distance, clearance + LEAST):
+                        found_way = True
+                        pushing = k >= 2
+                        direction = heading
+            free = wp.where(found_way, length, 0.0)
+        elif free < SHELL and outward < 0.0:
             # Along the surface, turned outward by as much as the shell is missing.
-            along = direction - away * outward
             if wp.length(along) < 0.15:
                 stopped = True
             missing = 1.0 - 2.0 * free / SHELL
@@ -117,7 +135,7 @@ def move_points(
         q = clamp_to_volume(p + direction * length, size, low, high)
         gone = wp.length(q - p)
         nearer = wp.length(to_goal) - wp.length(goal - q)
-        if stopped or not (gone <= free) or length < LEAST or (nearer < 0.02 * length and not pushing):
+        if stopped or not (gone <= free + 1.0e-6) or length < LEAST or (nearer < 0.02 * length and not pushing):
             stopped = True
         else:
             p = q

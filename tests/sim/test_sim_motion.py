@@ -167,3 +167,26 @@ def test_bad_input(sim):
         sim.move(torch.zeros(1, 6), torch.zeros(1, 6), 8.0, 0.0, torch.tensor([0]))
     with pytest.raises(UserError, match="lower the clearance"):
         sim.sample_free(np.random.default_rng(0), 4, 0, (1.5, 2.0), clearance=300.0)
+
+
+def test_who_flies_into_a_wedge_comes_out_again():
+    # Two walls that meet at an angle of 20 degrees, open to the west: whoever flies in from there ends where they leave a metre.
+    angle = np.radians(10)
+    upper = np.array([(-12, 12 * np.tan(angle) + 0.05), (3, 0.0), (3, 3), (-12, 6)])
+    lower = upper[::-1] * [1, -1]
+    scene = room(prism(upper, 0, 20), prism(lower, 0, 20))
+    sim = Simulator([scene])
+    height = torch.linspace(3, 12, 16)
+    start = torch.zeros(16, 6)
+    start[:, 0], start[:, 1], start[:, 2] = 14.0, 30.0 + torch.linspace(-0.5, 0.5, 16), height
+    tip, away = start.clone(), start.clone()
+    tip[:, 0], tip[:, 1] = 33.0, 30.0 + torch.linspace(0.3, -0.3, 16)
+    index, poses = torch.zeros(16, dtype=torch.int32), start
+    for _ in range(6):
+        poses = sim.move(poses, tip, 8.0, CLEARANCE, index).poses
+    assert (poses[:, 0] > 22).all()  # deep in
+    inside = poses
+    for _ in range(4):
+        poses = sim.move(poses, away, 8.0, CLEARANCE, index).poses
+    assert (poses[:, 0] < 18).all(), f"started back from {inside[:, :2].tolist()}"
+    assert (distances(scene, inside[:, :3].numpy()) > CLEARANCE - 1e-3).all()
