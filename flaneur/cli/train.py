@@ -48,7 +48,7 @@ class Train(Command):
     """Observations per episode."""
     lattice: Literal["dense", "medium", "cpu"] = "dense"
     """Poses that decide which cells are scored: 4 m apart, or coarse enough for a laptop."""
-    reward: Literal["iou", "ccr", "balanced"] = "iou"
+    reward: Literal["iou", "ccr", "balanced"] = "balanced"
     """What a step's gain is measured in: strict IoU, coverage (the paper's), or their mean less
     what of the background is taken for an object."""
     validation_envs: int = 4

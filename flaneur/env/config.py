@@ -30,7 +30,7 @@ class EnvConfig:
     pitches: tuple[float, ...] = (0.0, -30.0, -60.0)  # degrees; a goal's pitch becomes the nearest
     flight: tuple[float, float] = (1.5, 80.0)  # metres: lowest and highest z
     history: int = 30  # poses, the current one last
-    reward: Literal["iou", "ccr", "balanced"] = "iou"  # gain of strict IoU, of coverage (the paper's), or of their mean less false alarms on background
+    reward: Literal["iou", "ccr", "balanced"] = "balanced"  # gain of strict IoU, of coverage (the paper's), or of their mean less false alarms on background
     cell_credit: int = 0  # cells a side of the grid on which every step's info says where the gain was made; 0: nowhere
     starts: int = 3  # start poses per scene, derived from its seed
     step_metrics: bool = False  # global-map and affected-grid accuracy in every step's info

@@ -6,7 +6,7 @@ coordinate at a time (a scale group, or a group at a distance), kept only where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from flaneur.agent.heads import BETA_SUPPORT
+from flaneur.classes import SCALE_GROUPS
 from flaneur.env.semantic import SemanticEnv
 from flaneur.evaluation.protocol import Study, Tick, evaluate
 from flaneur.evaluation.setup import World, env_config
@@ -97,11 +98,18 @@ class _Candidate(Study):
 
 
 def _score(world: World, motion: Callable[[SemanticEnv, int], Planner], values: Values, kinds: int, file: Path, num_envs: int, tick: Tick | None) -> float:
-    """What the agents are trained for: strict IoU, or coverage where that is the reward."""
+    """What the agents are trained for, at the end of the episodes."""
     name = ",".join(f"{v:g}" for v in values)
     results, failures = evaluate(world, [name], file, num_envs=num_envs, tick=tick, study=_Candidate(motion, values, kinds))
     if failures:
         raise RuntimeError(failures[0])
-    metric = "strict_miou" if world.task.reward == "iou" else "ocr"
-    found: Sequence[float] = [r["scores"][metric] for r in results.rows if r["method"] == name and r["scores"][metric] is not None]
-    return float(np.mean(found))
+    found = [earned(r["scores"], world.task.reward) for r in results.rows if r["method"] == name]
+    return float(np.nanmean([np.nan if v is None else v for v in found]))
+
+
+def earned(scores: dict[str, Any], reward: str) -> float | None:
+    """The sum of an episode's rewards, as the mean over the groups, from its final scores."""
+    ocr, iou, wrong = (scores[k] for k in ("ocr", "strict_miou", "background_wrong"))
+    if reward == "balanced":
+        return None if ocr is None or iou is None else (ocr + iou) / 2 - (wrong or 0.0) / len(SCALE_GROUPS)
+    return ocr if reward == "ccr" else iou

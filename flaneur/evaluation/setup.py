@@ -33,7 +33,7 @@ class TaskConfig:
     episode_length: int = 384
     cells: int = 256
     lattice: Literal["dense", "medium", "cpu", "smoke"] = "dense"  # poses that decide which cells are scored
-    reward: Literal["iou", "ccr", "balanced"] = "iou"
+    reward: Literal["iou", "ccr", "balanced"] = "balanced"
     map: Literal["default", "paper"] = "default"
     evidence: str = "twin"  # see flaneur.perception.sources
     starts: int = 3
