@@ -13,7 +13,7 @@ from flaneur.planners.goals import HeldGoals
 
 
 class NearestFrontier:
-    """Goals lie above the nearest frontier cell, looking onward the way one came. Goals that turn out blocked are dropped for the episode."""
+    """Goals lie above the nearest frontier cell, looking onward the way one came. Goals that turn out blocked are dropped until no other is left."""
 
     name = "nearest-frontier"
 
@@ -45,6 +45,7 @@ class NearestFrontier:
         distance = torch.where(distance < self.drop_radius, distance + context.grid.size, distance).flatten(1)
         best = distance.argmin(1)
         none = torch.isinf(distance.gather(1, best[:, None])[:, 0])
+        self._dropped &= ~none[:, None, None]  # nothing else is left: perhaps there is a way by now
         x, y = (best % context.grid.cells + 0.5) * cell, (best // context.grid.cells + 0.5) * cell
         yaw = torch.atan2(y - poses[:, 1], x - poses[:, 0])
         ground = context.ground.flatten(1).gather(1, best[:, None])[:, 0]
