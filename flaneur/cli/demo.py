@@ -16,8 +16,7 @@ from flaneur import __version__
 from flaneur.cli.console import Command, print_json, print_table, progress
 
 AGENT = Path(__file__).parents[1] / "data" / "agent.safetensors"
-TWIN = AGENT.with_name("twin_lens.safetensors")
-RIVALS = ("lawnmower", "nearest_frontier")
+RIVALS = ("activesgm", "nearest_frontier")
 
 
 @dataclass
@@ -39,9 +38,9 @@ class Demo(Command):
     seed: int = 7
     """Of the city and the flights."""
     methods: tuple[str, ...] = ()
-    """Default: the agent that ships and two rivals; where none ships, ActiveSGM in its place."""
-    evidence: str = ""
-    """Default: the twin fitted to Lens where it ships, else the invented twin:easy."""
+    """Default: the agent that ships and two rivals."""
+    evidence: str = "twin"
+    """twin (fitted to Lens), twin:easy, twin:hard, twin:FILE, oracle; lens, clip:FOLDER and dinotxt:FILE, slower."""
     steps: int = 384
     """Observations of each method."""
     image: int = 128
@@ -57,11 +56,10 @@ class Demo(Command):
         from flaneur.evaluation.setup import TaskConfig, load_world
         from flaneur.evaluation.tables import method_table
 
-        methods = self.methods or (str(AGENT) if AGENT.is_file() else "activesgm", *RIVALS)
-        evidence = self.evidence or ("twin" if TWIN.is_file() else "twin:easy")
+        methods = self.methods or (str(AGENT), *RIVALS)
         city = self.out / "city"
         Build(out=city, osm=self.osm, synthetic=None if self.osm else self.synthetic, seed=self.seed, json=self.json).make()
-        task = TaskConfig(image=self.image, episode_length=self.steps, lattice="cpu", evidence=evidence, starts=1)
+        task = TaskConfig(image=self.image, episode_length=self.steps, lattice="cpu", evidence=self.evidence, starts=1)
         with progress("what can be seen", 1) as advance:
             world = load_world(city, task, device=choose_device(self.device))
             advance(1)
@@ -79,6 +77,4 @@ class Demo(Command):
             return
         columns = ("small", "medium", "large", "ocr", "miou", "strict_miou", "plan_ms")
         print_table(("method", *columns), [(short_name(t.method), *(t.cells[c].mean for c in columns)) for t in tables], f"{world.scenes[0].name}: CCR, OCR, mIoU in %")
-        if not self.methods and not AGENT.is_file():
-            print("no trained agent ships with this version; train one with flaneur train and give it with --methods")
         print(f"page: {index}   ({index.stat().st_size / 1e6:.1f} MB, {facts['seconds']} s in all)")
