@@ -5,7 +5,9 @@ python benchmarks/summary.py
 
 from __future__ import annotations
 
+import itertools
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +155,53 @@ def perception() -> str:
 
 
 def gpu() -> str:
-    parts = ["## On a GPU\n\n`python benchmarks/gpu.py --scenes DATA`: all bars that need one, in one process."]
-    for name, state in (("gpu_eager.json", "before steps were recorded (decision 0072)"), ("gpu_recorded.json", "with recorded steps, still with the old search trees")):
+    d = read("gpu.json")
+    rows = [[b["name"], b["value"], b["bar"], "yes" if b["pass"] else "no"] for b in d["bars"]]
+    parts = [f"## On a GPU\n\n`python benchmarks/gpu.py --scenes DATA --lens flaneur/data/lens.safetensors`, {d['machine']['gpu']}, training and planners left out of that run:"]
+    curve = read("shipped_agent_curve.jsonl")
+    seconds = statistics.median(after["seconds"] - before["seconds"] for before, after in itertools.pairwise(curve))
+    rate = (curve[1]["steps"] - curve[0]["steps"]) / seconds
+    rows.append(["training of the full model, twin, 256 pixels, steps/s (median update of `shipped_agent_curve.jsonl`)", rate, ">= 3500", "yes" if rate >= 3500 else "no"])
+    parts.append(table(["", "measured", "bar", "met"], rows))
+    for name, state, kept in (
+        ("gpu_eager.json", "before steps were recorded (decision 0072), planners", "plan and step"),
+        ("gpu_recorded.json", "with recorded steps, still with the old search trees, training", "training"),
+    ):
         d = read(name)
-        rows = [[b["name"], b["value"], b["bar"], "yes" if b["pass"] else "no"] for b in d["bars"]]
+        rows = [[b["name"], b["value"], b["bar"], "yes" if b["pass"] else "no"] for b in d["bars"] if kept in b["name"]]
         parts.append(f"{d['machine']['gpu']}, {state}:\n\n" + table(["", "measured", "bar", "met"], rows))
+    d = read("devices_agree.json")
+    rows = [[k.replace("_", " "), d[k]] for k in ("instance_equal", "class_equal", "depth_within_1e-4", "rgb_within_2_of_255")]
+    names = " and ".join(m.get("gpu") or m["cpu"] for m in d["machines"])
+    parts.append(
+        f"The same images on two machines, `python benchmarks/devices_agree.py`, {names}, {len(d['cities'])} cities, {d['pixels']:,} pixels; wanted: 0.9999.\n\n"
+        + table(["share of pixels", "measured"], rows)
+    )
     trees = read("trees.json")
     rows = [[r["kind"], r["leaf"] or "auto", r["build_s"], r["surface"], r["block128"], r["rgb"], r["move256_per_s"]] for r in trees["rows"]]
     parts.append(
         f"Search trees, `python benchmarks/trees.py` on {trees['machine']['gpu']}, {trees['cities']} cities (the package uses cubql, auto):\n\n"
         + table(["tree", "leaf", "building, s", "first surfaces, frames/s", "in blocks of 128", "RGB, frames/s", "moves/s"], rows)
     )
+    return "\n\n".join(parts)
+
+
+def evidence_and_agent() -> str:
+    d = read("patch_resolution.json")
+    rows = [[str(r["patches"]), r["ocr"], *r["ccr"], r["strict_miou"], r["background_wrong"]] for r in d["rows"]]
+    columns = ["OCR", "small", "medium", "large", "strict mIoU", "background wrong, %"]
+    parts = [
+        "## Resolution of evidence\n\n`python benchmarks/patch_resolution.py`: the largest class of every patch, and nothing else (decision 0080).\n\n" + table(["patches across", *columns], rows)
+    ]
+    d = read("twin_against_lens.json")
+    rows = [[r["evidence"], r["ocr"], *r["ccr"], r["strict_miou"], r["background_wrong"]] for r in d["rows"]]
+    parts.append(f"Nearest frontier, {d['task']}:\n\n" + table(["evidence", *columns], rows))
+    rows = [[r["agent"], r["row"], r["ocr"], *r["ccr"], r["strict_miou"], r["background_wrong"], r["path_m"]] for r in read("agent_choices.jsonl")]
+    head = "## Agents on the validation cities\n\n`python benchmarks/agent_choices.py AGENT --scenes DATA`, four cities x 3 starts x 2 seeds, 256 pixels, one H200 (decisions 0081 to 0083)."
+    parts.append(f"{head}\n\n" + table(["agent", "row", *columns, "path, m"], rows))
+    d = read("trapped.json")
+    rows = [[k.replace("_", " "), d["before"][k], d[k]] for k in ("stood_still_at_some_time", "stand_still_at_the_end", "of_these_for_good")]
+    parts.append(f"## Standing still\n\n`python benchmarks/trapped.py`, {d['points']:,} points, {d['steps']} steps (decision 0083).\n\n" + table(["", "before", "now"], rows))
     return "\n\n".join(parts)
 
 
@@ -174,7 +212,7 @@ def planners() -> str:
 
 
 def main() -> None:
-    sections = [HEAD.strip(), layout(), cities(), dataset(), importing(), planning(), simulator(), mapping(), task(), perception(), gpu(), planners(), exports()]
+    sections = [HEAD.strip(), layout(), cities(), dataset(), importing(), planning(), simulator(), mapping(), task(), perception(), evidence_and_agent(), gpu(), planners(), exports()]
     PAGE.write_text("\n\n".join(sections) + "\n", "utf-8")
 
 
