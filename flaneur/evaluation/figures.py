@@ -78,7 +78,7 @@ def _groups(result: Result, tables: list[Table]) -> Drawing | None:
                 axes.plot([v for _, v in printed], [a for a, _ in printed], "D", ms=3.6, mfc="white", mec=GROUP_HUES[group], mew=0.9, label="paper, its own data" if k == 2 else None)
         axes.set_yticks(y, names)
         axes.set_xlim(0, 100)
-        axes.set_xlabel("coverage of the scored cells, % (bars: 95 % interval over scenes)")
+        axes.set_xlabel("coverage of the scored cells, % (bars: 95 % interval)")
         axes.grid(axis="y", visible=False)
         axes.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
         figure.tight_layout()

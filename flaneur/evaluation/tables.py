@@ -1,4 +1,8 @@
-"""From episode rows to the tables: episode -> scene -> run -> method, with intervals over scenes."""
+"""From episode rows to the tables: episode -> scene -> run -> method, with intervals over scenes.
+
+A single real place has no other scene to be compared with; its intervals are over its episodes (starts and seeds), which
+says how much the method varies there and nothing about other places.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ PERCENT = frozenset((*MAIN, "car", "building", *ADDITIONAL, "strict_miou", "back
 class Cell:
     mean: float
     sd: float  # over runs (seeds); NaN with one
-    low: float  # 95 % bootstrap interval over scenes
+    low: float  # 95 % bootstrap interval over scenes, over episodes where there is one scene
     high: float
 
 
@@ -97,11 +101,19 @@ def method_table(rows: Sequence[dict[str, Any]], seed: int = 0) -> MethodTable:
     cells = {}
     for name in runs[0]:
         values = np.array([r[name] for r in runs])
-        per_scene = np.array([_nanmean([run[s].get(name, np.nan) for run in by_seed.values() if s in run]) for s in scenes])
-        interval = bootstrap(per_scene, rng)
+        if len(scenes) > 1:
+            each = np.array([_nanmean([run[s].get(name, np.nan) for run in by_seed.values() if s in run]) for s in scenes])
+        else:
+            each = np.array([_episode(row).get(name, np.nan) for row in rows])
+        interval = bootstrap(each, rng)
         cells[name] = Cell(_nanmean(list(values)), float(values.std(ddof=1)) if len(values) > 1 else np.nan, interval.low, interval.high)
     cells["var"] = Cell(cells["var"].mean, cells["var"].sd, np.nan, np.nan)
     return MethodTable(rows[0]["method"], rows[0]["evidence"], len(runs), len(scenes), len(rows), cells)
+
+
+def _episode(row: dict[str, Any]) -> dict[str, float]:
+    values = episode_values(row)
+    return values | {"ocr": _nanmean([values[g] for g in SCALE_GROUPS])}
 
 
 def tables(rows: Sequence[dict[str, Any]]) -> list[MethodTable]:
@@ -111,13 +123,21 @@ def tables(rows: Sequence[dict[str, Any]]) -> list[MethodTable]:
     return [method_table(part) for part in grouped.values()]
 
 
-def differences(rows: Sequence[dict[str, Any]], ours: str, metric: str = "ocr") -> dict[str, dict[str, float]]:
-    """Ours minus every other method on the scenes both have: mean, 95 % paired interval, p."""
-    by_method: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+def differences(rows: Sequence[dict[str, Any]], ours: str, metric: str = "ocr") -> dict[str, dict[str, Any]]:
+    """Ours minus every other method on the scenes both have (on one scene: on the starts and seeds): mean, 95 % paired interval, p."""
+    by_method: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    if len({r["scene"] for r in rows}) == 1:
+        for row in rows:
+            by_method[row["method"]][row["start"], row["seed"]].append(_episode(row)[metric])
+        return _paired_with(by_method, ours, "episodes")
     for method in {r["method"] for r in rows}:
         for scenes in scene_values([r for r in rows if r["method"] == method]).values():
             for scene, values in scenes.items():
                 by_method[method][scene].append(values[metric])
+    return _paired_with(by_method, ours, "scenes")
+
+
+def _paired_with(by_method: dict[str, dict[Any, list[float]]], ours: str, unit: str) -> dict[str, dict[str, Any]]:
     if ours not in by_method:
         raise UserError(f"no rows of method '{ours}'; there are {', '.join(sorted(by_method))}")
     out = {}
@@ -125,7 +145,7 @@ def differences(rows: Sequence[dict[str, Any]], ours: str, metric: str = "ocr") 
         shared = sorted(set(by_method[ours]) & set(by_method[method]))
         a, b = (np.array([_nanmean(by_method[m][s]) for s in shared]) for m in (ours, method))
         result = paired(a, b, np.random.default_rng(0))
-        out[method] = {"difference": result.difference.mean, "low": result.difference.low, "high": result.difference.high, "p": result.p, "scenes": len(shared)}
+        out[method] = {"difference": result.difference.mean, "low": result.difference.low, "high": result.difference.high, "p": result.p, "pairs": len(shared), "unit": unit}
     return out
 
 

@@ -49,7 +49,7 @@ def test_ours_stands_beside_the_papers_printed_numbers() -> None:
     ours, printed = table.rows[3], table.rows[5]
     assert ours.text("ocr") == "70.0" and ours.interval("ocr") == "[70.0, 70.0]" and "ocr" in ours.best
     assert printed.text("ocr") == "97.1" and printed.spread("ocr") == "0.4" and not printed.best and "authors' data" in printed.note
-    assert len(table.differences) == 1 and table.differences[0]["difference"] == pytest.approx(10) and table.differences[0]["scenes"] == 3
+    assert len(table.differences) == 1 and table.differences[0]["difference"] == pytest.approx(10) and table.differences[0]["pairs"] == 3
 
 
 def test_two_evidences_share_a_table_but_two_data_sets_do_not() -> None:

@@ -45,9 +45,19 @@ def test_an_absent_group_is_left_out_of_the_means() -> None:
 def test_paired_differences_use_the_shared_scenes() -> None:
     rows = [row("ours", s, 0, (0.8 + 0.01 * i,) * 3) for i, s in enumerate("abcdef")] + [row("other", s, 0, (0.7 + 0.01 * i,) * 3) for i, s in enumerate("abcdeg")]
     found = differences(rows, "ours")["other"]
-    assert found["scenes"] == 5 and found["low"] == pytest.approx(10) and found["high"] == pytest.approx(10)
+    assert found["pairs"] == 5 and found["unit"] == "scenes" and found["low"] == pytest.approx(10) and found["high"] == pytest.approx(10)
     with pytest.raises(UserError, match="no rows of method 'mine'"):
         differences(rows, "mine")
+
+
+def test_one_scene_has_intervals_over_its_episodes() -> None:
+    rows = [row(m, "delft", seed, (0.5 + more + 0.1 * start,) * 3, start) for m, more in (("ours", 0.1), ("other", 0.0)) for seed in (0, 1) for start in range(3)]
+    cell = method_table([r for r in rows if r["method"] == "other"]).cells["ocr"]
+    assert cell.mean == pytest.approx(60) and 50 <= cell.low < 60 < cell.high <= 70
+    found = differences(rows, "ours")["other"]
+    assert (found["pairs"], found["unit"]) == (6, "episodes") and found["difference"] == pytest.approx(10) and found["low"] == pytest.approx(10)
+    alone = method_table([row("a", "delft", 0, (0.5,) * 3)]).cells["ocr"]
+    assert alone.mean == pytest.approx(50) and np.isnan(alone.low)  # one episode has no interval
 
 
 def test_qualitative_map_has_the_papers_colours() -> None:

@@ -32,9 +32,9 @@ def _markdown_cell(row: Line, column: str) -> str:
 def _differences(table: Table) -> list[str]:
     if not table.differences:
         return []
-    lines = ["", "| minus | evidence | metric | difference | 95 % interval | p | scenes |", "| --- | --- | --- | ---: | --- | ---: | ---: |"]
+    lines = ["", "| minus | evidence | metric | difference | 95 % interval | p | pairs |", "| --- | --- | --- | ---: | --- | ---: | ---: |"]
     for d in table.differences:
-        lines.append(f"| {d['ours']} - {d['other']} | {d['evidence']} | {title(d['metric'])} | {d['difference']:+.1f} | {between(d)} | {d['p']:.4f} | {d['scenes']} |")
+        lines.append(f"| {d['ours']} - {d['other']} | {d['evidence']} | {title(d['metric'])} | {d['difference']:+.1f} | {between(d)} | {d['p']:.4f} | {d['pairs']} {d['unit']} |")
     return lines
 
 

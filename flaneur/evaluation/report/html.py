@@ -38,7 +38,9 @@ def table_html(table: Table) -> str:
     rows = "".join(_row(r, table) for r in table.rows)
     out = [f'<h3>{escape(table.caption)}</h3><div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>']
     if any(not r.measured for r in table.rows):
-        out.append(f'<p class="key">Rows in italics: {escape(PAPER_MARK)}. Ours: mean, ± standard deviation over runs, 95 % bootstrap interval over scenes below.</p>')
+        out.append(
+            f'<p class="key">Rows in italics: {escape(PAPER_MARK)}. Ours: mean, ± standard deviation over runs, 95 % bootstrap interval below, over scenes, or over the episodes of a single one.</p>'
+        )
     if table.differences:
         out.append(_differences(table))
     if table.remarks:
@@ -62,9 +64,9 @@ def _cell(row: Line, column: str) -> str:
 def _differences(table: Table) -> str:
     rows = "".join(
         f'<tr><td class="lead">{escape(d["ours"])} &minus; {escape(d["other"])}</td><td class="lead">{escape(d["evidence"])}</td><td>{d["difference"]:+.1f}</td>'
-        f"<td>{between(d)}</td><td>{d['p']:.4f}</td><td>{d['scenes']}</td></tr>"
+        f"<td>{between(d)}</td><td>{d['p']:.4f}</td><td>{d['pairs']} {d['unit']}</td></tr>"
         for d in table.differences
     )
     metric = escape(title(table.differences[0]["metric"]))
-    head = f'<tr><th class="lead">paired by scene</th><th class="lead">evidence</th><th>{metric}, difference</th><th>95 % interval</th><th>p</th><th>scenes</th></tr>'
+    head = f'<tr><th class="lead">paired</th><th class="lead">evidence</th><th>{metric}, difference</th><th>95 % interval</th><th>p</th><th>pairs</th></tr>'
     return f'<details><summary>Paired differences in {metric}</summary><div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div></details>'
