@@ -53,7 +53,9 @@ class Train(Command):
     blocks: tuple[int, int] = (3, 4)
     """Its residual blocks."""
     image: int = 256
-    """Pixels a side, four to a patch."""
+    """Pixels a side."""
+    patch: int = 4
+    """Pixels a side of what gets an answer of its own: 4 or 2."""
     seed: int = 0
     """Of the views and the first weights."""
     device: str = "auto"
@@ -64,7 +66,7 @@ class Train(Command):
         from flaneur.perception.lens_train import LensTrainConfig, train_to_file
 
         config = LensTrainConfig(
-            LensConfig(self.widths, self.blocks, self.image), self.views, self.steps, self.seconds, self.batch, self.learning_rate,
+            LensConfig(self.widths, self.blocks, self.image, patch=self.patch), self.views, self.steps, self.seconds, self.batch, self.learning_rate,
             without=self.without, views_per_scene=self.poses, seed=self.seed,
         )  # fmt: skip
         sim = open_cities(self.scenes, self.split, "train", self.limit, self.image, self.device, light="day")

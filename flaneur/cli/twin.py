@@ -38,7 +38,7 @@ class Fit(Command):
     pairs: int = 100
     """Of views, per scene and light."""
     patches: int | None = None
-    """Across the view (default: the source's own, at most 64)."""
+    """Across the view (default: the source's own, at most 128)."""
     minimum: int = 1000
     """Patches below which a row of the confusion is not compared."""
     image: int = 256

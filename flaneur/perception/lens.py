@@ -23,7 +23,6 @@ from flaneur.errors import UserError
 from flaneur.perception.text import TEXT_WIDTH, embed_sentences
 from flaneur.perception.vlm import VisionLanguageSource, prepare
 
-PATCH = 4  # pixels a side
 MEAN, STD = (0.45, 0.45, 0.45), (0.25, 0.25, 0.25)
 
 
@@ -31,17 +30,18 @@ MEAN, STD = (0.45, 0.45, 0.45), (0.25, 0.25, 0.25)
 class LensConfig:
     widths: tuple[int, int, int] = (32, 96, 208)  # channels at strides 2, 4, 8
     blocks: tuple[int, int] = (3, 4)  # residual blocks at strides 4 and 8: where a thing ends is found at 4, what it is at 8
-    resolution: int = 256  # pixels across; 64 patches
+    resolution: int = 256  # pixels across
+    patch: int = 4  # pixels a side: 4, or 2 with a second step back up
     views: str = "ordinary"  # what it was trained on: ordinary (street level, 3 to 30 m, day) or all (the control)
 
     @property
     def patches(self) -> int:
         """Across the view."""
-        return self.resolution // PATCH
+        return self.resolution // self.patch
 
     def __post_init__(self) -> None:
-        if len(self.widths) != 3 or len(self.blocks) != 2 or self.resolution < 8 or self.resolution % 8:
-            raise UserError(f"lens: widths {self.widths} (three), blocks {self.blocks} (two), resolution {self.resolution} (a multiple of 8)")
+        if len(self.widths) != 3 or len(self.blocks) != 2 or self.resolution < 8 or self.resolution % 8 or self.patch not in (2, 4):
+            raise UserError(f"lens: widths {self.widths} (three), blocks {self.blocks} (two), resolution {self.resolution} (a multiple of 8), patch {self.patch} (2 or 4)")
 
 
 def convolution(before: int, after: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> nn.Sequential:
@@ -59,6 +59,10 @@ class Block(nn.Module):
         return functional.gelu(x + self.second(functional.gelu(self.first(x))))
 
 
+def twice(x: Tensor) -> Tensor:
+    return functional.interpolate(x, scale_factor=2.0, mode="bilinear", align_corners=False)
+
+
 class LensNetwork(nn.Module):
     def __init__(self, config: LensConfig) -> None:
         super().__init__()
@@ -66,16 +70,23 @@ class LensNetwork(nn.Module):
         (w2, w4, w8), (n4, n8) = config.widths, config.blocks
         self.fine = nn.Sequential(convolution(3, w2, 5, 2), nn.GELU(), convolution(w2, w4, 3, 2), nn.GELU(), *(Block(w4, 1 + i % 2) for i in range(n4)))
         self.body = nn.Sequential(convolution(w4, w8, 3, 2), nn.GELU(), *(Block(w8, 2 ** (i % 3)) for i in range(n8)))
-        # Back to stride 4: most of what is small in a city is smaller than 8 pixels (decision 0080).
+        # Back up: most of what is small in a city is smaller than 8 pixels (decision 0080).
         self.up = convolution(w8, w4, 1)
         self.joined = Block(w4)
-        self.head = nn.Conv2d(w4, TEXT_WIDTH, 1)
+        last = w4
+        if config.patch == 2:
+            last = 2 * w2
+            self.edge, self.finest, self.last = convolution(w2, last, 1), convolution(w4, last, 1), Block(last)
+        self.head = nn.Conv2d(last, TEXT_WIDTH, 1)
         self.log_scale = nn.Parameter(torch.tensor(math.log(20.0)))
 
-    def forward(self, x: Tensor) -> Tensor:  # [B, 3, H, W] -> [B, 384, H / 4, W / 4]
-        fine = self.fine(x)
-        coarse = functional.interpolate(self.up(self.body(fine)), scale_factor=2.0, mode="bilinear", align_corners=False)
-        return self.head(self.joined(functional.gelu(fine + coarse)))
+    def forward(self, x: Tensor) -> Tensor:  # [B, 3, H, W] -> [B, 384, H / patch, W / patch]
+        stem = self.fine[:2](x)
+        fine = self.fine[2:](stem)
+        out = self.joined(functional.gelu(fine + twice(self.up(self.body(fine)))))
+        if self.config.patch == 2:
+            out = self.last(functional.gelu(self.edge(stem) + twice(self.finest(out))))
+        return self.head(out)
 
     @property
     def scale(self) -> Tensor:
@@ -138,4 +149,4 @@ class Lens(VisionLanguageSource):
         x = prepare(rgb.to(self.device), height, width, MEAN, STD).contiguous(memory_format=torch.channels_last)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
             embedded = self.network(x)
-        return functional.normalize(embedded.float(), dim=1).permute(0, 2, 3, 1)
+        return embedded.permute(0, 2, 3, 1)

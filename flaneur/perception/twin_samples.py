@@ -40,7 +40,7 @@ class Samples:
         return torch.bucketize(self.features[:, FEATURES.index(feature)].contiguous(), torch.tensor(edges, device=self.features.device), right=True)
 
 
-FINEST = 64  # patches across a view that a twin answers for
+FINEST = 128  # patches across a view that a twin answers for
 
 
 def own_patches(source: EvidenceSource, sim: Simulator) -> int:

@@ -35,6 +35,19 @@ def lens(sim):
     return trained
 
 
+@pytest.mark.parametrize("patch", [2, 4])
+def test_finer_patches_train_and_survive_a_file(sim, tmp_path, patch):
+    config = replace(SMALL, network=replace(SMALL.network, patch=patch), steps=12)
+    losses = []
+    finer = train(sim, config, progress=lambda step, total, loss: losses.append(loss))
+    finer.save(tmp_path / "lens.safetensors")
+    pose = sim.start_poses(0, 1)
+    view = make_view(sim.render(pose, outputs=finer.outputs), pose, CAMERA)
+    found = Lens.load(tmp_path / "lens.safetensors", CLASSES).similarity(view)
+    assert found.shape == (1, len(CLASSES), 64 // patch, 64 // patch) and losses[-1] < losses[0]
+    torch.testing.assert_close(found, finer.similarity(view), atol=2e-2, rtol=0)
+
+
 def test_training_learns_what_is_in_front_of_it(sim, lens):
     assert lens.losses[-1] < 0.8 * lens.losses[0]
     frame, patches = ViewPool(sim, replace(SMALL, batch=8), torch.Generator().manual_seed(9)).batch()
