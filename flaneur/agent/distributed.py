@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from flaneur.errors import UserError
+
 
 def world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
@@ -25,6 +27,8 @@ def start(device: str) -> str:
     """Join the processes that torchrun started, if it did; returns this process's own device."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ or dist.is_initialized():
         return device
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" and int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")) > 0:
+        raise UserError("torchrun --max-restarts: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before it; else restarted processes look for each other where the dead ones were, and wait for ever")
     if device.startswith("cuda"):
         device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
         torch.cuda.set_device(device)

@@ -17,12 +17,15 @@ HERE = Path(__file__).parent
 
 
 def torchrun(folder: Path, *more: str) -> str:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(map(str, (HERE.parents[1], HERE.parent, HERE)))}
-    # One restart is for the kill; the others for a busy machine, on which gloo may refuse a connection that came too early.
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "4", str(HERE / "elastic_run.py"), str(folder), *more]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
+    done = run_elastic(folder, *more, TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def run_elastic(folder: Path, *more: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(map(str, (HERE.parents[1], HERE.parent, HERE)))} | variables
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1", str(HERE / "elastic_run.py"), str(folder), *more]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +53,9 @@ def test_another_number_of_processes_is_refused(undisturbed) -> None:
     with pytest.raises(UserError, match="was begun by 2 processes, these are 1"):
         Trainer(tiny_training(steps=160, validate_every=2), make_env(), make_env(1), undisturbed, {}).run()
     torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.slow
+def test_restarts_that_would_meet_at_the_dead_ones_addresses_are_refused(tmp_path) -> None:
+    done = run_elastic(tmp_path / "shared")
+    assert done.returncode != 0 and "set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1" in done.stderr
