@@ -210,7 +210,7 @@ def delft(folder: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("stream", "labels", "delft"), required=True)
-    parser.add_argument("--cities", nargs="+", default=["town-3", "at_krems_town"], help="invented (town-3) or the first window of a map (at_krems_town)")
+    parser.add_argument("--cities", nargs="+", default=["town-3", "at_krems_town", "sg_marina_bay"], help="invented (town-3) or the first window of a map (at_krems_town)")
     parser.add_argument("--osm-root", type=Path, default=Path("../shared/data/osm"))
     parser.add_argument("--delft", type=Path, default=Path("../shared/data/delft"))
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()))
