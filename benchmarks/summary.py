@@ -150,7 +150,7 @@ def perception() -> str:
         ["correlation of errors over repeated views, Lens", match["repeated_error_correlation"], ""],
         ["the twin", match["repeated_error_correlation_twin"], "within 0.1"],
     ]
-    rows += [[f"prompt never trained on: {k}, AUROC", v["never_seen"]["auroc"], "> 0.5"] for k, v in d["withheld"]["classes"].items()]
+    rows += [[f"prompt never trained on (a network with 32 patches): {k}, AUROC", v["never_seen"]["auroc"], "> 0.5"] for k, v in d["withheld"]["classes"].items()]
     return f"## Evidence\n\n`python benchmarks/perception.py --scenes DATA --out DIR` on {d['machine']['device']}; curves in [Lens](perception/lens.md).\n\n" + table(["", "measured", "bar"], rows)
 
 

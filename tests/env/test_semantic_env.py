@@ -5,13 +5,14 @@ import math
 import pytest
 import torch
 from city_task import CAMERA, scene_and_truth, small_env
+from reference_tally import reward_score
 
 from flaneur.env import EnvConfig, frontier, planar_layers
 from flaneur.errors import UserError
 from flaneur.geometry import Grid, camera_to_world
 from flaneur.mapping import SemanticMap
 from flaneur.perception import Oracle, Twin, make_view
-from flaneur.scoring import Target, coverage, group_table, strict_iou
+from flaneur.scoring import Target, group_table
 
 
 def goals(env, z=20.0):
@@ -22,7 +23,7 @@ def goals(env, z=20.0):
     return g
 
 
-@pytest.mark.parametrize("reward", ["iou", "ccr"])
+@pytest.mark.parametrize("reward", ["iou", "ccr", "balanced"])
 def test_step_fuses_the_pending_observation_then_pays_its_gain(reward):
     """A second map, fed by hand in METHOD's order, earns the same rewards."""
     env = small_env(reward=reward)
@@ -42,9 +43,25 @@ def test_step_fuses_the_pending_observation_then_pays_its_gain(reward):
         observation, got, _, _, _ = env.step(goals(env), beta)
         torch.testing.assert_close(observation["map"], other.probabilities)
         target = Target(env.target.labels, env.target.scored)
-        now = torch.nan_to_num((strict_iou if reward == "iou" else coverage)(other.labels, target, table), nan=0.0)
+        now = reward_score(other.labels, target, table, reward)
         torch.testing.assert_close(got, (now - before).float())
         before = now
+
+
+def test_an_episodes_balanced_rewards_add_up_to_what_a_fitted_calibration_is_judged_by():
+    from flaneur.evaluation.calibration_fit import earned
+
+    env = small_env(num_envs=2, seeds=(0, 1), episode_length=6, source=Twin.named("easy", scene_and_truth(0)[0].classes))
+    env.reset([0, 1], [0, 0], [1, 2])
+    total, info = torch.zeros(2, 3), {}
+    for _ in range(6):
+        _, reward, _, _, info = env.step(goals(env), torch.tensor([1.8, 1.8, 1.8, 0.2])[None, :, None, None].expand(2, -1, 1, 1))
+        total += reward
+    scores = info["final_scores"]
+    assert scores["background_wrong"].max() > 0.01  # there is something to lose
+    for e in range(2):
+        row = {k: float(scores[k][e]) for k in ("ocr", "strict_miou", "background_wrong")}
+        assert earned(row, "balanced") == pytest.approx(float(total[e].mean()), abs=1e-5)
 
 
 def test_rewards_add_up_to_the_final_score_and_the_episode_ends_on_time():

@@ -56,3 +56,18 @@ def test_the_lawnmower_covers_the_window_at_both_altitudes():
     path = Lawnmower().waypoints(200.0)
     assert set(path[:, 2].tolist()) == {45.0, 12.0}
     assert path[:, :2].min() >= 5 and path[:, :2].max() <= 195
+
+
+def test_the_nearest_frontier_tries_dropped_goals_again_when_no_other_is_left():
+    env = small_env(episode_length=8)
+    env.reset([0], [0])
+    planner = NearestFrontier()
+    fresh = planner.plan(env.context())[0].clone()
+    planner._dropped[:] = True  # every frontier has turned out blocked
+    planner.reset([])
+    planner._held.forget([0])
+    turning, _ = planner.plan(env.context())
+    torch.testing.assert_close(turning[:, :3], env.poses[:, :3])  # nothing is left: on the spot
+    planner._held.forget([0])
+    again, _ = planner.plan(env.context())
+    torch.testing.assert_close(again, fresh)
